@@ -281,6 +281,7 @@ class Joiner {
     } else {
       entry.bytes = max(size, max(before, more));
     }
+    storages_.count_growth();
     changed_ = true;
   }
 

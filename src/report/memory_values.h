@@ -93,8 +93,12 @@ class StorageTable {
   size_t size() const { return entries_.size(); }
   // The bytes of those that no caller holds.
   Dim total(const Storages& storages) const;
+  // How often a storage's bytes have changed: then what is known at any point may have.
+  int growths() const { return growths_; }
+  void count_growth() { ++growths_; }
 
  private:
+  int growths_ = 0;
   std::vector<Entry> entries_;
   std::map<std::pair<uint32_t, uint32_t>, StorageId> places_;
 };

@@ -167,9 +167,15 @@ void Walk::flow(uint32_t to, const State& state) {
                               place(to),
                               cat("turns(", place(to), ")"),
                               cat("how often the loop at ", source(to), " turns in all")};
+    const int growths = storages_.growths();
     if (!join(context, &known->second, state)) return;
+    if (storages_.growths() != growths) follow_all();
   }
   pending_.insert(to);
+}
+
+void Walk::follow_all() {
+  for (const auto& [at, state] : states_) pending_.insert(at);
 }
 
 void Walk::return_value(const ValueRef& value) {
@@ -183,7 +189,9 @@ void Walk::return_value(const ValueRef& value) {
                             cat("@", code_.name),
                             cat("calls(@", code_.name, ")"),
                             cat("how often @", code_.name, " is called")};
+  const int growths = storages_.growths();
   join(context, &*returned_, State{value});
+  if (storages_.growths() != growths) follow_all();
 }
 
 std::string Walk::place(uint32_t at) const {
@@ -486,7 +494,8 @@ bool Walk::step_value(const Instruction& in, uint32_t at, State* state) {
       if (in.opcode() == Opcode::AllocClosure) result.function = in.arg(1).index();
       break;
     }
-    case Opcode::GetField: {
+    case Opcode::GetField:
+    case Opcode::BorrowField: {
       const ValueRef whole = value(in.arg(1), *state);
       const Arg index = in.arg(2);
       const bool known = whole && whole->fields && index.is(ArgKind::Immediate) &&

@@ -141,6 +141,7 @@ class Walk {
                    State* state, const Storages& before);
   void follow(uint32_t at, State state);
   void flow(uint32_t to, const State& state);
+  void follow_all();  // once more, since a storage has grown
   void return_value(const ValueRef& value);
 
   ValueRef value(vm::Arg arg, const State& state) const;

@@ -67,7 +67,8 @@ TEST(GraphProgram, MakesEveryConstruct) {
 // compiled; `value_programs` checks more.
 TEST(ValueProgram, MeansTheSameInEveryWay) {
   driver::initialise();
-  for (uint64_t seed = 0; seed < 8; ++seed) {
+  // The last one's loops keep memory whose size a loop around them raises.
+  for (const uint64_t seed : {0, 1, 2, 3, 4, 5, 6, 7, 500213}) {
     SCOPED_TRACE(cat("seed ", seed));
     const std::string text = value_program(seed);
     const graph::Module module = graph::parse_module(text, "value.tn");

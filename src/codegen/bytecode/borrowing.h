@@ -16,9 +16,8 @@ namespace tenon::codegen {
 //   - A part that is kept, or passed on as owned, makes the whole owned: if nothing else refers to
 //     the whole, the part moves, and may be changed in place. Parts whose type is a parameter, as
 //     in @fold of any list, don't count: mostly they are numbers, or the list is still needed.
-//   - What is matched where a cell of as many fields is made is owned, so that the new cell may
-//   take
-//     its memory.
+//   - What is matched where a cell of as many fields is made is owned: the new cell may take its
+//     memory.
 //   - A tail call that may lead back to its function keeps its constant space: an argument of it
 //     that is owned makes its parameter owned. Any other tail call that lends what its frame owns
 //     becomes a call that returns.
