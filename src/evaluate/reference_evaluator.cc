@@ -8,6 +8,7 @@
 #include "evaluate/call_value.h"
 #include "evaluate/plan.h"
 #include "evaluate/scalar_call.h"
+#include "graph/ir/walk.h"
 #include "object/cell.h"
 #include "object/function.h"
 #include "object/reflect.h"
@@ -223,11 +224,10 @@ class Run {
     for (bool is_function = false; !is_function;) {
       const Frame& frame = frames_[--at];
       const auto& bindings = frame.block->bindings;
-      const bool is_result =
-          frame.next + 1 == bindings.size() &&
-          static_cast<const Object*>(frame.block->result.get()) == bindings.back()->var.get();
+      const bool is_last =
+          frame.next + 1 == bindings.size() && is_result(*frame.block, *bindings.back());
       is_function = frame.role == Role::kFunction;
-      if (!is_result || (frame.role != Role::kBranch && !is_function)) return;
+      if (!is_last || (frame.role != Role::kBranch && !is_function)) return;
     }
     if (at == 0) return;  // the run's own function, whose span errors show
     frames_.resize(at);

@@ -105,19 +105,15 @@ Assignment assign_registers(const VirtualCode& code, const Liveness& liveness) {
     TENON_ASSERT(place == kNone, "two parameters of a function share a register");
     place = out.count++;
   }
-  using Until = std::pair<uint32_t, uint32_t>;  // position, register
+  using Until = std::pair<uint32_t, Register>;  // position, root
   std::priority_queue<Until, std::vector<Until>, std::greater<>> taken;
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free[2];  // [borrows]
-  std::vector<bool> borrows;  // each place, as far as it is known
-  const auto set_borrows = [&](uint32_t place, bool does) {
-    borrows.resize(std::max<size_t>(borrows.size(), place + 1));
-    borrows[place] = does;
-  };
   Ticker ticker;
   for (const auto& [hull, root] : intervals) {
     ticker.tick();
     while (!taken.empty() && taken.top().first <= hull.from) {
-      free[borrows[taken.top().second]].push(taken.top().second);
+      const Register ended = taken.top().second;
+      free[code.borrows(ended)].push(of_root[ended]);
       taken.pop();
     }
     uint32_t& place = of_root[root];
@@ -130,8 +126,7 @@ Assignment assign_registers(const VirtualCode& code, const Liveness& liveness) {
         unused.pop();
       }
     }
-    set_borrows(place, code.borrows(root));
-    taken.emplace(hull.to, place);
+    taken.emplace(hull.to, root);
   }
   out.registers.resize(code.register_count(), kNone);
   for (Register r = 0; r < code.register_count(); ++r) {

@@ -24,12 +24,6 @@ bool can_be_borrowed(const TypeRef& type) {
   return type.is<AdtType>() || (type.is<TupleType>() && !is_unit(type));
 }
 
-// Whether the binding's value is the result of the function whose block this is.
-bool is_tail(const Block& block, const Binding& binding, bool tail) {
-  return tail && &binding == block.bindings.back().get() &&
-         block.result.get() == static_cast<const Object*>(binding.var.get());
-}
-
 // Which functions lead to which by tail calls. A call of a function value may lead to any function
 // that is a value.
 class TailCalls {
@@ -57,11 +51,11 @@ class TailCalls {
   void walk(const Block& block, bool tail) {
     for (const auto& binding : block.bindings) {
       poll();
-      const bool is_result = is_tail(block, *binding, tail);
+      const bool in_tail = tail && is_result(block, *binding);
       if (auto* closure = binding->value.as<Closure>()) {
         const std::string_view name = closure->function.view();
         if (taken_.insert(name).second) edges_[values_].push_back(numbers_.at(name));
-      } else if (auto* call = binding->value.as<Call>(); call && is_result) {
+      } else if (auto* call = binding->value.as<Call>(); call && in_tail) {
         if (call->kind == CalleeKind::kGlobal) {
           edges_[caller_].push_back(numbers_.at(call->callee.view()));
         } else if (call->kind == CalleeKind::kClosure) {
@@ -70,7 +64,7 @@ class TailCalls {
       }
       const bool yields = binding->value.is<If>() || binding->value.is<Match>();
       for_each_block(binding->value,
-                     [&](const BlockRef& inner) { walk(*inner, is_result && yields); });
+                     [&](const BlockRef& inner) { walk(*inner, in_tail && yields); });
     }
   }
 
@@ -131,7 +125,7 @@ class Analysis {
     Sizes made = 0;
     for (const auto& binding : block.bindings) {
       poll();
-      made |= value(*binding, is_tail(block, *binding, tail));
+      made |= value(*binding, tail && is_result(block, *binding));
     }
     own(block.result);
     return made;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/bytecode/join.h"
+#include "graph/ir/walk.h"
 #include "support/poll.h"
 #include "vm/isa/unit.h"
 
@@ -141,9 +142,7 @@ void FunctionLowering::lower_block(const BlockRef& block, bool tail) {
     const auto* match =
         i + 1 < block->bindings.size() ? block->bindings[i + 1]->value.as<MatchShape>() : nullptr;
     matched_next_ = match && !match->elements ? match->value.as<Var>() : nullptr;
-    const bool is_result = binding == block->bindings.back() &&
-                           block->result.get() == static_cast<const Object*>(binding->var.get());
-    lower_binding(*binding, tail && is_result);
+    lower_binding(*binding, tail && is_result(*block, *binding));
     if (i != 0 && i == group_end) code_.group_calls(group_begin, group_count);
   }
 }

@@ -27,10 +27,7 @@ RegisterSet borrowers(const vm::FunctionUnit& function, const BytecodeFlow& flow
     if (function.params[i].borrowed) out.add(i);
   }
   for (const Instruction& in : flow.instructions) {
-    const bool borrows = in.opcode() == vm::Opcode::BorrowField ||
-                         (in.opcode() == vm::Opcode::Move &&
-                          in.arg(vm::operand(vm::Opcode::Move, "src")).is(vm::ArgKind::Borrowed));
-    if (borrows) for_each_write(in, [&](uint32_t r) { out.add(r); });
+    if (vm::writes_borrowed(in)) for_each_write(in, [&](uint32_t r) { out.add(r); });
   }
   return out;
 }

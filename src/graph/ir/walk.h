@@ -88,6 +88,12 @@ inline bool is_right_hand_side(const ExprRef& value) {
 inline constexpr char kNoRightHandSide[] =
     "a variable or a constant can't be bound to another variable: use it itself";
 
+// Whether the block's result is what this binding, its last, binds.
+inline bool is_result(const Block& block, const Binding& binding) {
+  return &binding == block.bindings.back().get() &&
+         block.result.get() == static_cast<const Object*>(binding.var.get());
+}
+
 // Calls `f` on each operand of a right-hand side, including absent ones, but not those in nested
 // blocks.
 template <class F>

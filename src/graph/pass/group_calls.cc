@@ -80,8 +80,7 @@ class Grouping {
 
   bool is_call(const Binding& binding) const {
     const auto* call = binding.value.as<Call>();
-    return call && is_unit(binding.var->type) &&
-           inputs_of(*module_, *call) < call->args.size();
+    return call && is_unit(binding.var->type) && inputs_of(*module_, *call) < call->args.size();
   }
 
   // An estimate.

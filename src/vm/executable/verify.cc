@@ -17,8 +17,7 @@
 namespace tenon::vm {
 namespace {
 
-constexpr std::string_view kBorrowing =
-    "borrowed registers just where the rule has them";
+constexpr std::string_view kBorrowing = "borrowed registers just where the rule has them";
 
 using Flags = std::string;  // whose code, unlike that of a vector, isn't in the runtime
 
@@ -291,11 +290,6 @@ class Verifier {
                    printable(unit_.functions[a.index()].name.substr(0, 200)), "'"));
       }
     }
-  }
-
-  static bool writes_borrowed(const Instruction& in) {
-    return in.opcode() == Opcode::BorrowField ||
-           (in.opcode() == Opcode::Move && in.arg(1).is(ArgKind::Borrowed));
   }
 
   // Whether an instruction follows the rule `borrowed`.

@@ -319,7 +319,7 @@ AnyView* Dispatch::last_use(Machine& m, const Object* function, int32_t i) {
 }
 
 [[gnu::cold]] void Dispatch::call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
-                          AnyView* result_to) {
+                                        AnyView* result_to) {
   const CallOperands& e = op.as<OpClass::Call>();
   Borrowed args(e, kClosureArguments, base);
   auto* function = static_cast<FunctionObj*>(callee.v.object);

@@ -383,7 +383,7 @@ Handler Decoder::plain(Op& op, const Instruction& in) {
   }
   const bool is_tag = in.opcode() == Opcode::GetTag, borrows = in.opcode() == Opcode::BorrowField;
   if (!is_tag && !borrows && in.opcode() != Opcode::GetField) return general(in.opcode());
-  // All three read an object, then an index.
+  // All three read an object; then a field's index.
   const ValueRef& object = o.args.front();
   op.b = object.reg * kRegisterBytes;
   op.c = !is_tag ? -int32_t{borrows} : object.borrowed ? -TypeIndex::Cell : TypeIndex::Cell;

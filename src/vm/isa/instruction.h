@@ -8,6 +8,7 @@
 #include "object/dtype.h"
 #include "tenon/dlpack.h"
 #include "vm/isa/opcode.h"
+#include "vm/isa/operand_index.h"
 #include "vm/isa/rule.h"
 
 namespace tenon::vm {
@@ -112,6 +113,13 @@ bool decode(std::span<const Word> code, uint32_t offset, Instruction* out, Rule*
 OperandRole role_of(OperandKind kind, uint32_t part, Arg first);
 // The same for operand word `word` of an instruction.
 OperandRole role_of(const Instruction& instruction, uint32_t word);
+
+// Whether what the instruction writes borrows (opcodes.def).
+inline bool writes_borrowed(const Instruction& instruction) {
+  constexpr uint32_t kSource = operand(Opcode::Move, "src");
+  return instruction.opcode() == Opcode::BorrowField ||
+         (instruction.opcode() == Opcode::Move && instruction.arg(kSource).is(ArgKind::Borrowed));
+}
 
 // An operand word as text: "%3", "%3!", "%3&", "-7", "#2", "@1", "$1", "L40", "f32", "cpu:0", "_".
 // Functions, packed functions and labels are shown by number; the disassembler inserts names.
