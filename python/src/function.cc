@@ -3,7 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +34,38 @@ std::string number_of(size_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
+// As many values as a call has arguments: a few in place, in memory that isn't touched before their
+// number is known.
+class Values {
+ public:
+  Values() = default;
+  ~Values() { std::destroy_n(data_, size_); }
+  Values(const Values&) = delete;
+
+  // Once, for `size` values, which are None.
+  void create(size_t size) {
+    if (size > kFew) {
+      many_ = std::make_unique<Room[]>(size);
+      data_ = reinterpret_cast<Value*>(many_.get());
+    }
+    std::uninitialized_default_construct_n(data_, size);
+    size_ = size;
+  }
+  size_t size() const { return size_; }
+  Value* data() { return data_; }
+  const tenon_any* any() const { return size_ ? data_->get() : nullptr; }
+
+ private:
+  struct Room {
+    alignas(Value) std::byte bytes[sizeof(Value)];
+  };
+  static constexpr size_t kFew = 8;
+  Room few_[kFew];
+  std::unique_ptr<Room[]> many_;
+  Value* data_ = reinterpret_cast<Value*>(few_);
+  size_t size_ = 0;
+};
+
 // The arguments of a call, in the order of the parameters; bound ones come first.
 class Arguments {
  public:
@@ -60,8 +92,8 @@ class Arguments {
     }
   }
 
-  const tenon_any* data() const { return size_ ? values()->get() : nullptr; }
-  int32_t size() const { return static_cast<int32_t>(size_); }
+  const tenon_any* data() const { return values_.any(); }
+  int32_t size() const { return static_cast<int32_t>(values_.size()); }
   // The argument `out`, unless a parameter has that name; null if there is none.
   PyObject* out() const { return out_; }
 
@@ -77,15 +109,14 @@ class Arguments {
   }
   void reserve(size_t n) {
     bound_ = f_.machines && f_.bound ? f_.bound->size() : 0;
-    size_ = bound_ + n;
-    if (size_ > few_.size()) many_ = std::make_unique<Value[]>(size_);
-    for (size_t i = 0; i < bound_; ++i) at(i) = Value::copy_of((*f_.bound)[i].any());
+    values_.create(bound_ + n);
+    for (size_t i = 0; i < bound_; ++i)
+      values_.data()[i] = Value::copy_of((*f_.bound)[i].any());
   }
-  const Value* values() const { return many_ ? many_.get() : few_.data(); }
-  Value& at(size_t i) { return (many_ ? many_.get() : few_.data())[i]; }
   void set(size_t i, PyObject* object) {
     static constexpr Expected kAnything;
-    at(bound_ + i) = to_value(object, f_.signature ? f_.signature->params[i].expected : kAnything);
+    to_value(object, f_.signature ? f_.signature->params[i].expected : kAnything,
+             values_.data() + bound_ + i);
   }
   size_t place_of(PyObject* name) {
     const std::vector<Parameter>& params = f_.signature->params;
@@ -126,10 +157,9 @@ class Arguments {
   }
 
   const Function& f_;
-  size_t size_ = 0, bound_ = 0;
+  size_t bound_ = 0;
   PyObject* out_ = nullptr;
-  std::array<Value, 8> few_;
-  std::unique_ptr<Value[]> many_;
+  Values values_;
 };
 
 // The caller's tensors for the results: one, or a tuple with one or None for each result.

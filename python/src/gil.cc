@@ -31,6 +31,16 @@ bool may_enter() {
   return is_main_thread() && PyGILState_GetThisThreadState();
 }
 
+// Not PyGILState_Check, which doesn't look once there is a second interpreter.
+bool has_gil() {
+  const PyThreadState* const own = PyGILState_GetThisThreadState();
+#if PY_VERSION_HEX >= 0x030D0000
+  return own && own == PyThreadState_GetUnchecked();
+#else
+  return own && own == _PyThreadState_UncheckedGet();
+#endif
+}
+
 }  // namespace
 
 bool is_ending() {
@@ -56,8 +66,8 @@ bool is_main_thread() {
   return pthread_equal(pthread_self(), main_thread);
 }
 
-WithGil::WithGil() {
-  if (may_enter()) acquired_.emplace();
+WithGil::WithGil() : had_(has_gil()) {
+  if (!had_ && may_enter()) acquired_.emplace();
 }
 
 CompilingWithoutGil::CompilingWithoutGil() : state_(PyEval_SaveThread()) {

@@ -26,9 +26,10 @@ bool is_main_thread();
 class WithGil {
  public:
   WithGil();
-  explicit operator bool() const { return acquired_ && acquired_->is_valid(); }
+  explicit operator bool() const { return had_ || (acquired_ && acquired_->is_valid()); }
 
  private:
+  const bool had_;  // before; taking it once more takes longer than finding out
   std::optional<nanobind::gil_scoped_acquire> acquired_;
 };
 

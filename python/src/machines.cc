@@ -104,50 +104,53 @@ const PyType_Slot kSlots[] = {
 
 Machines::Machines(Program program, int32_t memory, const tenon_limits& limits, int32_t inter_op)
     : program_(std::move(program)), memory_(memory), limits_(limits), inter_op_(inter_op) {
-  auto machine = make();
-  if (!machine) raise_waiting();
-  idle_.push_back(std::move(machine));
+  auto made = make();
+  if (!made) raise_waiting();
+  slots_.push_back(std::move(made));
 }
 
-std::unique_ptr<Value> Machines::make() const {
-  auto machine = std::make_unique<Value>();
+std::unique_ptr<Machines::Slot> Machines::make() const {
+  auto made = std::make_unique<Slot>();
   const tenon_machine_options options{sizeof options, memory_, &limits_, inter_op_};
-  if (tenon_machine_create_with(program_.value.get(), &options, machine->out()) != 0)
+  if (tenon_machine_create_with(program_.value.get(), &options, made->machine.out()) != 0)
     return nullptr;
-  if (!instrument_.is_none() && watch(*machine, instrument_) != 0) return nullptr;
-  return machine;
+  if (!instrument_.is_none() && watch(made->machine, instrument_) != 0) return nullptr;
+  return made;
 }
 
-std::unique_ptr<Value> Machines::take() {
-  std::unique_ptr<Value> machine;
+Machines::Slot* Machines::take() {
+  Slot* taken = nullptr;
   {
     const nb::ft_lock_guard lock(mutex_);
-    running_.reserve(running_.size() + 1);
-    idle_.reserve(running_.size() + 1);  // giving back can't fail
-    if (idle_.empty()) {
-      machine = make();
-    } else {
-      machine = std::move(idle_.back());
-      idle_.pop_back();
+    const auto idle = std::ranges::find_if_not(
+        slots_, [](const auto& slot) { return slot->is_running; });
+    if (idle != slots_.end()) {
+      taken = idle->get();
+    } else if (auto made = make()) {
+      taken = made.get();
+      slots_.push_back(std::move(made));
     }
-    if (machine) running_.push_back({machine.get(), PyThread_get_thread_ident()});
+    if (taken) {
+      taken->is_running = true;
+      taken->thread = PyThread_get_thread_ident();
+    }
   }
-  if (!machine) raise_waiting();
-  return machine;
+  if (!taken) raise_waiting();
+  return taken;
 }
 
-void Machines::give_back(std::unique_ptr<Value> machine) noexcept {
+void Machines::give_back(Slot* slot) noexcept {
   const nb::ft_lock_guard lock(mutex_);
-  running_.erase(std::ranges::find(running_, machine.get(), &Running::machine));
-  idle_.push_back(std::move(machine));
+  slot->is_running = false;
 }
 
 void Machines::cancel(std::optional<unsigned long> thread) {
   int code = 0;
   {
     const nb::ft_lock_guard lock(mutex_);
-    for (const Running& call : running_) {
-      if (!thread || call.thread == *thread) code |= tenon_machine_cancel(call.machine->get());
+    for (const auto& slot : slots_) {
+      if (slot->is_running && (!thread || slot->thread == *thread))
+        code |= tenon_machine_cancel(slot->machine.get());
     }
   }
   check(code);
@@ -156,24 +159,22 @@ void Machines::cancel(std::optional<unsigned long> thread) {
 tenon_memory_stats Machines::memory(size_t* count) {
   tenon_memory_stats sum{};
   int code = 0;
-  const auto add = [&](const Value& machine) {
-    tenon_memory_stats one{};
-    one.size = sizeof one;
-    code |= tenon_machine_memory(machine.get(), &one);
-    sum.memory = one.memory;
-    sum.allocated += one.allocated;
-    sum.peak += one.peak;
-    sum.pooled += one.pooled;
-    sum.call_peak = std::max(sum.call_peak, one.call_peak);
-    sum.call_bytes = std::max(sum.call_bytes, one.call_bytes);
-    sum.allocations += one.allocations;
-    sum.system_allocations += one.system_allocations;
-  };
   {
     const nb::ft_lock_guard lock(mutex_);
-    for (const auto& machine : idle_) add(*machine);
-    for (const Running& call : running_) add(*call.machine);
-    *count = idle_.size() + running_.size();
+    for (const auto& slot : slots_) {
+      tenon_memory_stats one{};
+      one.size = sizeof one;
+      code |= tenon_machine_memory(slot->machine.get(), &one);
+      sum.memory = one.memory;
+      sum.allocated += one.allocated;
+      sum.peak += one.peak;
+      sum.pooled += one.pooled;
+      sum.call_peak = std::max(sum.call_peak, one.call_peak);
+      sum.call_bytes = std::max(sum.call_bytes, one.call_bytes);
+      sum.allocations += one.allocations;
+      sum.system_allocations += one.system_allocations;
+    }
+    *count = slots_.size();
   }
   check(code);
   return sum;
@@ -183,7 +184,9 @@ void Machines::trim() {
   int code = 0;
   {
     const nb::ft_lock_guard lock(mutex_);
-    for (const auto& machine : idle_) code |= tenon_machine_trim(machine->get());
+    for (const auto& slot : slots_) {
+      if (!slot->is_running) code |= tenon_machine_trim(slot->machine.get());
+    }
   }
   check(code);
 }
@@ -194,10 +197,10 @@ void Machines::set_instrument(nb::object instrument) {
   nb::object old = instrument;  // freed without the lock, since that may run code in Python
   {
     const nb::ft_lock_guard lock(mutex_);
-    is_running = !running_.empty();
+    is_running = std::ranges::any_of(slots_, [](const auto& slot) { return slot->is_running; });
     if (!is_running) {
       std::swap(instrument_, old);
-      for (const auto& machine : idle_) code |= watch(*machine, instrument_);
+      for (const auto& slot : slots_) code |= watch(slot->machine, instrument_);
     }
   }
   if (is_running) {

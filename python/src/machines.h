@@ -20,6 +20,12 @@ struct Program {
 // Machines of one program with the same options: as many as calls run at the same time. Threads
 // share it.
 class Machines {
+  struct Slot {
+    Value machine;
+    bool is_running = false;
+    unsigned long thread = 0;  // that runs the call
+  };
+
  public:
   Machines(Program program, int32_t memory, const tenon_limits& limits, int32_t inter_op);
 
@@ -29,14 +35,14 @@ class Machines {
   // A machine for one call.
   class Lease {
    public:
-    explicit Lease(Machines& of) : of_(of), machine_(of.take()) {}
-    ~Lease() { of_.give_back(std::move(machine_)); }
+    explicit Lease(Machines& of) : of_(of), slot_(of.take()) {}
+    ~Lease() { of_.give_back(slot_); }
     Lease(const Lease&) = delete;
-    const tenon_any* machine() const { return machine_->get(); }
+    const tenon_any* machine() const { return slot_->machine.get(); }
 
    private:
     Machines& of_;
-    std::unique_ptr<Value> machine_;
+    Slot* const slot_;
   };
   // Stops all running calls, or those on the thread of that identity (threading.get_ident).
   void cancel(std::optional<unsigned long> thread = {});
@@ -49,10 +55,10 @@ class Machines {
   const nb::object& instrument() const { return instrument_; }
 
  private:
-  // A new machine, or null with a waiting error.
-  std::unique_ptr<Value> make() const;
-  std::unique_ptr<Value> take();
-  void give_back(std::unique_ptr<Value> machine) noexcept;
+  // A new machine, which runs nothing, or null with a waiting error.
+  std::unique_ptr<Slot> make() const;
+  Slot* take();
+  void give_back(Slot* slot) noexcept;
 
   const Program program_;
   const int32_t memory_;
@@ -61,12 +67,7 @@ class Machines {
   // Guards the following in a free-threaded interpreter; else the GIL does. Under it, no code in
   // Python may run, not even to raise an exception: that could wait for a thread that waits here.
   nb::ft_mutex mutex_;
-  std::vector<std::unique_ptr<Value>> idle_;
-  struct Running {
-    const Value* machine;
-    unsigned long thread;
-  };
-  std::vector<Running> running_;
+  std::vector<std::unique_ptr<Slot>> slots_;
   nb::object instrument_ = nb::none();
 };
 

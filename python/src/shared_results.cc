@@ -61,6 +61,7 @@ void make_read_only(Tensor* tensor) {
 }  // namespace
 
 void protect_shared_results(nb::handle results) {
+  if (Py_TYPE(results.ptr()) == tensor_class()) return;  // only one
   std::vector<Extent> extents;
   collect(results, &extents);
   if (extents.size() < 2) return;

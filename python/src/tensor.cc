@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -60,6 +61,19 @@ const DtypeRow* row_of(DLDataType type) {
   for (const DtypeRow& row : kDtypes)
     if (same(row.dtype, type)) return &row;
   return nullptr;
+}
+
+// The rows by NumPy's number, which has few values; null for the others.
+constexpr size_t kNumpyNumbers = 32;
+constexpr auto kByNumpy = [] {
+  std::array<const DtypeRow*, kNumpyNumbers> rows{};
+  for (const DtypeRow& row : kDtypes)
+    if (row.numpy >= 0) rows[static_cast<size_t>(row.numpy)] = &row;
+  return rows;
+}();
+const DtypeRow* row_of_numpy(int number) {
+  return static_cast<size_t>(number) < kNumpyNumbers ? kByNumpy[static_cast<size_t>(number)]
+                                                     : nullptr;
 }
 
 size_t elements_of(const DLTensor& t) {
@@ -177,8 +191,7 @@ DLDataType dtype_of(PyObject* object) {
   const PyArray_Descr* descr = PyArray_DESCR(reinterpret_cast<PyArrayObject*>(object));
   if (descr->byteorder != '>') {
     const int number = descr->type_num;
-    for (const DtypeRow& row : kDtypes)
-      if (row.numpy == number) return row.dtype;
+    if (const DtypeRow* row = row_of_numpy(number)) return row->dtype;
     // Two numbers have 64 bits.
     if (number == NPY_LONGLONG) return dtype(kDLInt, 64);
     if (number == NPY_ULONGLONG) return dtype(kDLUInt, 64);
@@ -587,7 +600,8 @@ bool is_numpy(PyObject* object, const char* name, std::atomic<PyTypeObject*>& kn
 bool borrow_tensor(nb::handle object, Borrow how, Value* out) {
   PyTypeObject* const type = Py_TYPE(object.ptr());
   static constinit std::atomic<PyTypeObject*> array = nullptr;
-  if (is_numpy(object.ptr(), "ndarray", array)) {
+  const bool is_array = type == array.load(std::memory_order_acquire);
+  if (is_array || is_numpy(object.ptr(), "ndarray", array)) {
     borrow_array(object.ptr(), how, out);
     return true;
   }
@@ -631,7 +645,10 @@ nb::object text_of(nb::handle_t<Tensor> self) {
 }
 
 nb::object new_tensor(Value value) {
-  return nb::cast(Tensor{std::move(value)});
+  nb::object made = nb::inst_alloc(reinterpret_cast<PyObject*>(tensor_type));
+  new (nb::inst_ptr<Tensor>(made)) Tensor{std::move(value)};
+  nb::inst_mark_ready(made);
+  return made;
 }
 
 void define_tensor(nb::module_& m) {

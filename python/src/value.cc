@@ -104,6 +104,60 @@ PyObject* shape_class() {
   return type;
 }
 
+// Of an object that is no tensor.
+Value value_of_other(nb::handle object, const Expected& expected) {
+  PyObject* const o = object.ptr();
+  const bool wants_tensor = expected.kind == TENON_TENSOR;
+  Value out;
+  if (host_object_of(object, &out)) return out;
+  if (PyTuple_Check(o) || PyList_Check(o)) {
+    if (wants_tensor) return array_of(object, expected.dtype);
+    if (expected.kind == TENON_SHAPE || reinterpret_cast<PyObject*>(Py_TYPE(o)) == shape_class())
+      return shape_of(object);
+    const std::vector<Value> items = values_of(object);
+    check(tenon_array_create(first(items), items.size(), out.out()));
+    return out;
+  }
+  if (wants_tensor && (PyFloat_Check(o) || PyLong_Check(o)))
+    return array_of(object, expected.dtype);
+  if (object.is_none()) return out;
+  if (PyBool_Check(o)) return Value::copy_of(number_any(TENON_BOOL, o == Py_True));
+  if (PyLong_Check(o)) {
+    Value number = of_int(o);
+    return expected.kind == TENON_FLOAT ? of_float(static_cast<double>(number.any().v.i))
+                                        : std::move(number);
+  }
+  if (PyFloat_Check(o)) return of_float(PyFloat_AS_DOUBLE(o));
+  if (PyUnicode_Check(o)) {
+    Py_ssize_t size = 0;
+    const char* bytes = PyUnicode_AsUTF8AndSize(o, &size);
+    if (!bytes) throw nb::python_error();
+    check(tenon_string_create(bytes, static_cast<size_t>(size), out.out()));
+    return out;
+  }
+  if (PyBytes_Check(o)) {
+    check(tenon_bytes_create(PyBytes_AS_STRING(o), static_cast<size_t>(PyBytes_GET_SIZE(o)),
+                             out.out()));
+    return out;
+  }
+  if (PyDict_Check(o)) return map_of(object);
+  if (Function* f = nullptr; nb::try_cast(object, f) && f) return Value::copy_of(f->value.any());
+  if (Object* v = nullptr; nb::try_cast(object, v) && v) return Value::copy_of(v->value.any());
+  if (Program* p = nullptr; nb::try_cast(object, p) && p) return Value::copy_of(p->value.any());
+  if (is_data_value(object)) return untyped_data_value(object);
+  if (PyIndex_Check(o)) {
+    const nb::object index = nb::steal(PyNumber_Index(o));
+    if (!index.is_valid()) throw nb::python_error();
+    return of_int(index.ptr());
+  }
+  if (PyCallable_Check(o)) return callback(object);
+  throw nb::type_error((std::string("an object of type '") + Py_TYPE(o)->tp_name +
+                        "' is not a value of Tenon: pass None, a number, str, bytes, an array or "
+                        "tensor, a tuple, list or dict of these, a function, an object of Tenon's, "
+                        "or an instance of a class that tenon.register_type registered")
+                           .c_str());
+}
+
 std::string_view text(const Value& value) {
   const tenon_text t = tenon_string_view(value.get());
   return {t.data, t.size};
@@ -170,62 +224,23 @@ nb::object repr_of(const Value& value) {
 }
 
 Value to_value(nb::handle object, const Expected& expected) {
-  if (expected.plan) return data_value(object, *expected.plan);
-  PyObject* const o = object.ptr();
-  if (Py_TYPE(o) == tensor_class()) return Value::copy_of(Tensor::of(object).value.any());
-  const bool wants_tensor = expected.kind == TENON_TENSOR;
   Value out;
-  if (borrow_tensor(object, expected.is_of_program ? Borrow::kReadOnly : Borrow::kShared, &out)) {
-    if (wants_tensor || !is_numpy_scalar(o)) return out;
-    return to_value(object.attr("item")());
+  to_value(object, expected, &out);
+  return out;
+}
+
+void to_value(nb::handle object, const Expected& expected, Value* out) {
+  PyObject* const o = object.ptr();
+  if (expected.plan) {
+    *out = data_value(object, *expected.plan);
+  } else if (Py_TYPE(o) == tensor_class()) {
+    *out = Value::copy_of(Tensor::of(object).value.any());
+  } else if (!borrow_tensor(object, expected.is_of_program ? Borrow::kReadOnly : Borrow::kShared,
+                            out)) {
+    *out = value_of_other(object, expected);
+  } else if (expected.kind != TENON_TENSOR && is_numpy_scalar(o)) {
+    *out = to_value(object.attr("item")());
   }
-  if (host_object_of(object, &out)) return out;
-  if (PyTuple_Check(o) || PyList_Check(o)) {
-    if (wants_tensor) return array_of(object, expected.dtype);
-    if (expected.kind == TENON_SHAPE || reinterpret_cast<PyObject*>(Py_TYPE(o)) == shape_class())
-      return shape_of(object);
-    const std::vector<Value> items = values_of(object);
-    check(tenon_array_create(first(items), items.size(), out.out()));
-    return out;
-  }
-  if (wants_tensor && (PyFloat_Check(o) || PyLong_Check(o)))
-    return array_of(object, expected.dtype);
-  if (object.is_none()) return out;
-  if (PyBool_Check(o)) return Value::copy_of(number_any(TENON_BOOL, o == Py_True));
-  if (PyLong_Check(o)) {
-    Value number = of_int(o);
-    return expected.kind == TENON_FLOAT ? of_float(static_cast<double>(number.any().v.i))
-                                        : std::move(number);
-  }
-  if (PyFloat_Check(o)) return of_float(PyFloat_AS_DOUBLE(o));
-  if (PyUnicode_Check(o)) {
-    Py_ssize_t size = 0;
-    const char* bytes = PyUnicode_AsUTF8AndSize(o, &size);
-    if (!bytes) throw nb::python_error();
-    check(tenon_string_create(bytes, static_cast<size_t>(size), out.out()));
-    return out;
-  }
-  if (PyBytes_Check(o)) {
-    check(tenon_bytes_create(PyBytes_AS_STRING(o), static_cast<size_t>(PyBytes_GET_SIZE(o)),
-                             out.out()));
-    return out;
-  }
-  if (PyDict_Check(o)) return map_of(object);
-  if (Function* f = nullptr; nb::try_cast(object, f) && f) return Value::copy_of(f->value.any());
-  if (Object* v = nullptr; nb::try_cast(object, v) && v) return Value::copy_of(v->value.any());
-  if (Program* p = nullptr; nb::try_cast(object, p) && p) return Value::copy_of(p->value.any());
-  if (is_data_value(object)) return untyped_data_value(object);
-  if (PyIndex_Check(o)) {
-    const nb::object index = nb::steal(PyNumber_Index(o));
-    if (!index.is_valid()) throw nb::python_error();
-    return of_int(index.ptr());
-  }
-  if (PyCallable_Check(o)) return callback(object);
-  throw nb::type_error((std::string("an object of type '") + Py_TYPE(o)->tp_name +
-                        "' is not a value of Tenon: pass None, a number, str, bytes, an array or "
-                        "tensor, a tuple, list or dict of these, a function, an object of Tenon's, "
-                        "or an instance of a class that tenon.register_type registered")
-                           .c_str());
 }
 
 std::string name_of(const nb::str& name) {

@@ -22,7 +22,9 @@ class Value {
     std::swap(any_, other.any_);
     return *this;
   }
-  ~Value() { tenon_any_release(&any_); }
+  ~Value() {
+    if (any_.type_index >= TENON_OBJECT_BEGIN) tenon_any_release(&any_);
+  }
 
   static Value of(int64_t number);
   static Value copy_of(const tenon_any& any);
@@ -78,6 +80,8 @@ class Nesting {
 // their kind (tenon._values._array_of). Throws TypeError for anything else, OverflowError for an
 // integer of more than 64 bits, and RecursionError for containers that nest too deep.
 Value to_value(nb::handle object, const Expected& expected = {});
+// The same where the value is to stand.
+void to_value(nb::handle object, const Expected& expected, Value* out);
 
 // The Python object of a value: the inverse of `to_value`; arrays become tuples, maps dicts, dtypes
 // and devices strings, and objects of other types instances of the Python class of their type.

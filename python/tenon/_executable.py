@@ -101,18 +101,24 @@ def _count(name: str, value: int | None, least: int) -> int:
     return operator.index(value)
 
 
-class _Functions(dict[str, Function]):
-    """The functions of a program, made when first used."""
+class _Functions:
+    """What has the functions of a program, each made when it is first used."""
 
     def __init__(self, make: Callable[[str], Function]) -> None:
-        super().__init__()
         self._make = make
+        self._made: dict[str, Function] = {}  # of no class of ours, which Python would look up more slowly
 
-    def __missing__(self, name: str) -> Function:
-        return self.setdefault(name, self._make(name))
+    def __getitem__(self, name: str) -> Function:
+        """The exported function of that name, to call from any thread; of a ``VirtualMachine``, also one that
+        ``save_function`` saved."""
+        try:
+            return self._made[name]
+        except KeyError:
+            pass
+        return self._made.setdefault(name, self._make(name))
 
 
-class Executable:
+class Executable(_Functions):
     """A compiled program, loaded and verified. It is immutable; threads may share it and call its functions.
 
     >>> twice = tenon.compile(tenon.ir.parse('''
@@ -136,17 +142,13 @@ class Executable:
         self._program = program
         self._name = name
         self._loaded_with = untrusted, weights  # for pickles
-        self._functions = _Functions(lambda name: program.function(name, Limits()._arguments()))
+        super().__init__(lambda name: program.function(name, Limits()._arguments()))
         self._lock = threading.Lock()
         self._machine: VirtualMachine | None = None  # of submitted calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls ``main``. One result is returned as it is, several as a tuple."""
-        return self._functions["main"](*args, **kwargs)
-
-    def __getitem__(self, name: str) -> Function:
-        """The exported function of that name, to call from any thread."""
-        return self._functions[name]
+        return self["main"](*args, **kwargs)
 
     def submit(self, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
         """Calls ``main`` on another thread, for its result later.
@@ -166,7 +168,7 @@ class Executable:
     def cancel(self) -> None:
         """Stops the calls of ``exe(...)``, ``exe["name"](...)`` and ``submit`` that run now, each with an
         ``ExecutionError``. May be called from any thread."""
-        for function in list(self._functions.values()):
+        for function in list(self._made.values()):
             function.cancel()
         with self._lock:
             machine = self._machine
@@ -368,7 +370,7 @@ class VMInstrumentReturnKind(enum.IntEnum):
     SKIP_RUN = _tenon.INSTRUMENT_SKIP
 
 
-class VirtualMachine:
+class VirtualMachine(_Functions):
     """Runs an executable's functions, with memory, limits and an instrument of its own.
 
     ``vm["main"](x)`` may be called from any thread; calls that run at the same time use a machine each. ``set_input``,
@@ -416,14 +418,10 @@ class VirtualMachine:
         self.inter_op = inter_op
         arguments = self.limits._arguments(threads)
         self._machines = _tenon.Machines(executable._program, memory == "naive", arguments, inter_op)
-        self._functions = _Functions(self._machines.function)
+        super().__init__(self._machines.function)
         self._lock = threading.RLock()
         self._inputs: dict[str, tuple[Any, ...]] = {}
         self._outputs: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Function:
-        """The exported function of that name, or the one that ``save_function`` saved."""
-        return self._functions[name]
 
     def __repr__(self) -> str:
         limits = ", ".join(f"{k}={v}" for k, v in dataclasses.asdict(self.limits).items() if v is not None)
@@ -506,9 +504,9 @@ class VirtualMachine:
         """Calls the function with the arguments of ``set_input`` and keeps its result for ``get_outputs``."""
         with self._lock:
             if function not in self._inputs:
-                self._functions[function]  # an unknown function is an error of its own
+                self[function]  # an unknown function is an error of its own
                 raise ValueError(f"'{function}' has no inputs: call set_input({function!r}, ...) first")
-            self._outputs[function] = self._functions[function](*self._inputs[function])
+            self._outputs[function] = self[function](*self._inputs[function])
 
     def get_outputs(self, function: str, *path: int | str) -> Any:
         """The result of the last ``invoke_stateful``, or a part of it.
@@ -518,7 +516,7 @@ class VirtualMachine:
         """
         with self._lock:
             if function not in self._outputs:
-                self._functions[function]
+                self[function]
                 raise ValueError(f"'{function}' has no outputs: call invoke_stateful({function!r}) first")
             part = self._outputs[function]
         if not path:
@@ -546,8 +544,8 @@ class VirtualMachine:
         """Makes ``vm[saved_name]()`` call the function with these arguments, which are bound once."""
         if saved_name in self.executable.functions:
             raise ValueError(f"'{saved_name}' is a function of the program: choose another name")
-        bound = self._functions[function].bind(*self._bound(function, args, kwargs))
-        self._functions[saved_name] = bound
+        bound = self[function].bind(*self._bound(function, args, kwargs))
+        self._made[saved_name] = bound
 
     def time_evaluator(
         self,

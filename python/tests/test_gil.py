@@ -37,7 +37,7 @@ HARMLESS = set(
     PyUnicode_InternInPlace
     PyUnstable_EnableTryIncRef PyUnstable_TryIncRef
     Py_AtExit Py_EnterRecursiveCall Py_IsFinalizing Py_IsInitialized Py_LeaveRecursiveCall
-    _PyObject_New _PyType_Lookup _PyType_LookupRef _Py_IsFinalizing
+    PyThreadState_GetUnchecked _PyObject_New _PyThreadState_UncheckedGet _PyType_Lookup _PyType_LookupRef _Py_IsFinalizing
     """.split()
 )
 # Slots of types: Python calls them, and nothing of the binding is below them on the stack.

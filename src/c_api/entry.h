@@ -21,10 +21,8 @@ const T* object_in(const tenon_any* a) {
 }
 
 // Stores a value in the caller's `out`, releasing what `out` held.
-inline void give(tenon_any* out, Any value) {
-  if (out->type_index >= TENON_OBJECT_BEGIN && !out->v.object) out->type_index = TENON_NONE;
-  *reinterpret_cast<Any*>(out) = std::move(value);
-}
+void give(tenon_any* out, Any value);
+void give_owned(tenon_any* out, AnyView owned);  // whose reference the caller hands over
 
 // Runs `body` and returns 0; if it throws, sets the waiting error and returns -1.
 template <class F>

@@ -89,15 +89,6 @@ const char* tenon_version(void) {
   return TENON_VERSION;
 }
 
-void tenon_object_retain(tenon_object* object) {
-  if (object) retain(reinterpret_cast<Object*>(object));
-}
-void tenon_object_release(tenon_object* object) {
-  if (object) release(reinterpret_cast<Object*>(object));
-}
-void tenon_any_release(tenon_any* value) {
-  if (value) give(value, Any());
-}
 int tenon_any_copy(const tenon_any* value, tenon_any* out) {
   return guard([&] {
     need(value && out, "value and out must not be NULL");
@@ -203,7 +194,8 @@ int tenon_tensor_from_memory(const DLTensor* view, int read_only, void* context,
       if (release) release(context);
       need(false, "view and out must not be NULL");
     }
-    give(out, host_tensor(*view, read_only != 0, context, release));
+    Tensor made = host_tensor(*view, read_only != 0, {context, release});
+    c_api::give_owned(out, AnyView::of_object(made.leak()));
   });
 }
 int tenon_tensor_to_dlpack(const tenon_any* tensor, DLManagedTensor** out) {

@@ -32,18 +32,23 @@ class CompactForm {
   const int64_t* room_;
 };
 
-// A tensor over memory that `owner` keeps alive. `strides` are in elements and may be null for a
-// compact tensor; `flags` are bits of LayoutWord.
-Ref<TensorObj> new_tensor(void* data, uint64_t byte_offset, DLDevice device, DataType dtype,
-                          std::span<const int64_t> shape, const int64_t* strides, Ref<Object> owner,
-                          uint64_t flags);
+// A tensor with the shape, strides, dtype and data of `like`, which `owner` keeps alive. Null
+// strides stand for a compact tensor; `flags` are bits of LayoutWord. With `host`, which may be null,
+// and no owner, the tensor gives the memory back when it dies.
+Ref<TensorObj> new_tensor(const DLTensor& like, Ref<Object>&& owner, uint64_t flags,
+                          const HostMemory* host = nullptr);
 
-// The same for a foreign tensor, after checking that it can be represented. Throws Usage for an
-// invalid one and Unsupported for its dtype.
-Ref<TensorObj> wrap_tensor(const DLTensor& t, Ref<Object> owner, uint64_t flags);
+// A tensor over memory of the host, after checking that it can be represented. `memory.end`, if not
+// null, is called when the last view of it dies, or at once if this throws: Usage for an invalid
+// tensor, Unsupported for its dtype.
+Tensor host_tensor(const DLTensor& view, bool read_only, const HostMemory& memory);
+enum class HostTensorFault { None, Rank, NoShape, DType, Shape, NoData, Strides };
+HostTensorFault fault_in_strides(const DLTensor& view);  // those of a tensor with elements
+[[noreturn]] void refuse_host_tensor(const DLTensor& view, HostTensorFault fault);
 
-// The same over memory of the host. `end(context)`, if not null, runs when the last view of it
-// dies, or at once if this throws.
-Tensor host_tensor(const DLTensor& view, bool read_only, void* context, void (*end)(void*));
+// Of a tensor with a valid rank.
+inline std::span<const int64_t> shape_of(const DLTensor& t) {
+  return {t.shape, static_cast<size_t>(t.ndim)};
+}
 
 }  // namespace tenon

@@ -12,13 +12,17 @@ namespace tenon {
 
 namespace {
 
-constexpr uint64_t kFlagMask = ~LayoutWord::kTypeMask;
+// The flags that a view of the same elements inherits.
+constexpr uint64_t kFlagMask = ~(LayoutWord::kTypeMask | LayoutWord::kCompact | LayoutWord::kOfHost);
 
-// The strides of a compact, row-major tensor, in elements. They don't overflow if the element count
-// doesn't; if a dimension is zero they are unused and may wrap.
-void fill_strides(std::span<const int64_t> shape, int64_t* strides) {
+// Writes the dimensions of a compact, row-major tensor and after them its strides, in elements.
+// These don't overflow if the element count doesn't; if a dimension is zero they are unused and may
+// wrap.
+void fill_compact(std::span<const int64_t> shape, int64_t* room) {
+  int64_t* const strides = room + shape.size();
   uint64_t n = 1;
   for (size_t i = shape.size(); i-- > 0;) {
+    room[i] = shape[i];
     strides[i] = static_cast<int64_t>(n);
     n *= static_cast<uint64_t>(std::max<int64_t>(shape[i], 1));
   }
@@ -37,44 +41,80 @@ bool is_compact(const DLTensor& t) {
   return true;
 }
 
-// An object with room for the dimensions and strides, and only its header filled in.
-TensorObj* tensor_memory(size_t rank) {
+// An object with room for the dimensions and strides, and `more` bytes, and only its header filled
+// in.
+TensorObj* tensor_memory(size_t rank, size_t more = 0) {
   const detail::ObjectMemory memory =
-      detail::object_memory(sizeof(TensorObj) + 2 * rank * sizeof(int64_t));
+      detail::object_memory(sizeof(TensorObj) + 2 * rank * sizeof(int64_t) + more);
   auto* t = new (memory.at) TensorObj;
   init_header(t, memory.budget);
   return t;
 }
 
-// Fills in the rest, after the dimensions.
-inline void place(TensorObj* t, void* data, uint64_t byte_offset, DLDevice device, DataType dtype,
-                  size_t rank, Ref<Object> owner, uint64_t flags) {
-  int64_t* const dims = t->dims();
-  t->dl = DLTensor{data, device, static_cast<int32_t>(rank), dtype, dims, dims + rank, byte_offset};
-  t->owner = std::move(owner);
-  t->layout = LayoutWord::of(dtype, t->dl.ndim, device.device_type) | flags;
-  if ((reinterpret_cast<uintptr_t>(data) + byte_offset) % kDataAlignment == 0) {
-    t->layout |= LayoutWord::kAligned;
-  }
+// Fills in the rest, after the dimensions and strides: what `like` says besides these.
+inline void place(TensorObj* t, const DLTensor& like, Ref<Object>&& owner, uint64_t flags) {
+  t->dl = like;
+  t->dl.shape = t->dims();
+  t->dl.strides = t->dims() + like.ndim;
+  new (&t->owner) Ref<Object>(std::move(owner));  // it is null
+  if ((reinterpret_cast<uintptr_t>(like.data) + like.byte_offset) % kDataAlignment == 0)
+    flags |= LayoutWord::kAligned;
+  t->layout = LayoutWord::of(like.dtype, like.ndim, like.device.device_type) | flags;
 }
 
 }  // namespace
 
-Ref<TensorObj> new_tensor(void* data, uint64_t byte_offset, DLDevice device, DataType dtype,
-                          std::span<const int64_t> shape, const int64_t* strides, Ref<Object> owner,
-                          uint64_t flags) {
-  const size_t rank = shape.size();
-  TensorObj* t = tensor_memory(rank);
-  int64_t* const dims = t->dims();
-  std::copy(shape.begin(), shape.end(), dims);
-  if (strides) {
-    std::copy(strides, strides + rank, dims + rank);
+Ref<TensorObj> new_tensor(const DLTensor& like, Ref<Object>&& owner, uint64_t flags,
+                          const HostMemory* host) {
+  const auto rank = static_cast<size_t>(like.ndim);
+  TensorObj* t = tensor_memory(rank, host ? sizeof *host : 0);
+  if (like.strides) {
+    std::copy(like.shape, like.shape + rank, t->dims());
+    std::copy(like.strides, like.strides + rank, t->dims() + rank);
   } else {
-    fill_strides(shape, dims + rank);
+    fill_compact(shape_of(like), t->dims());
   }
-  place(t, data, byte_offset, device, dtype, rank, std::move(owner), flags);
-  if (!strides || is_compact(t->dl)) t->layout |= LayoutWord::kCompact;
+  if (!like.strides || is_compact(like)) flags |= LayoutWord::kCompact;
+  if (host) flags |= LayoutWord::kOfHost;
+  place(t, like, std::move(owner), flags);
+  if (host) new (t->host()) HostMemory(*host);
   return Ref<TensorObj>::adopt(t);
+}
+
+namespace {
+
+using Fault = HostTensorFault;
+
+inline Fault fault_in(const DLTensor& t) {
+  if (static_cast<uint32_t>(t.ndim) > kMaxRank) return Fault::Rank;
+  if (t.ndim > 0 && !t.shape) return Fault::NoShape;
+  if (!is_tensor_dtype(t.dtype)) return Fault::DType;
+  const std::optional<int64_t> bytes = byte_count(shape_of(t), t.dtype);
+  if (!bytes) return Fault::Shape;
+  if (*bytes == 0) return Fault::None;
+  if (!t.data) return Fault::NoData;
+  return t.strides ? fault_in_strides(t) : Fault::None;
+}
+
+// The same for a tensor of the host's. Throws Usage for an invalid one and Unsupported for its
+// dtype.
+Ref<TensorObj> wrap(const DLTensor& t, Ref<Object>&& owner, uint64_t flags,
+                    const HostMemory* host) {
+  if (const Fault fault = fault_in(t); fault != Fault::None) [[unlikely]]
+    refuse_host_tensor(t, fault);
+  return new_tensor(t, std::move(owner), flags, host);
+}
+
+}  // namespace
+
+Tensor host_tensor(const DLTensor& view, bool read_only, const HostMemory& memory) {
+  const uint64_t flags = read_only ? LayoutWord::kReadOnly : 0;
+  try {
+    return Tensor(wrap(view, nullptr, flags, memory.end ? &memory : nullptr));
+  } catch (...) {
+    if (memory.end) memory.end(memory.context);
+    throw;
+  }
 }
 
 namespace {
@@ -116,8 +156,7 @@ bool is_tensor_dtype(DataType t) {
 
 CompactForm::CompactForm(DataType dtype, std::span<const int64_t> shape, int64_t* room)
     : dtype_(dtype), rank_(shape.size()), bytes_(checked_bytes(shape, dtype)), room_(room) {
-  std::copy(shape.begin(), shape.end(), room);
-  fill_strides(shape, room + rank_);
+  fill_compact(shape, room);
 }
 
 Tensor CompactForm::at(Ref<StorageObj> storage, uint64_t offset) const {
@@ -137,7 +176,8 @@ Tensor CompactForm::at(Ref<StorageObj> storage, uint64_t offset) const {
   }
   TensorObj* t = tensor_memory(rank_);
   std::copy(room_, room_ + 2 * rank_, t->dims());
-  place(t, data, offset, device, dtype_, rank_, std::move(storage), flags);
+  const DLTensor like{data, device, static_cast<int32_t>(rank_), dtype_, nullptr, nullptr, offset};
+  place(t, like, std::move(storage), flags);
   return Tensor(Ref<TensorObj>::adopt(t));
 }
 
@@ -178,8 +218,9 @@ Tensor Tensor::copy_of_bytes(std::span<const int64_t> shape, DataType dtype, con
 Tensor Tensor::view(const void* data, std::span<const int64_t> shape, DataType dtype,
                     Ref<Object> owner, bool read_only, DLDevice device) {
   checked_bytes(shape, dtype);
-  return Tensor(new_tensor(const_cast<void*>(data), 0, device, dtype, shape, nullptr,
-                           std::move(owner), read_only ? LayoutWord::kReadOnly : 0));
+  const DLTensor like{const_cast<void*>(data), device, static_cast<int32_t>(shape.size()), dtype,
+                      const_cast<int64_t*>(shape.data()), nullptr, 0};
+  return Tensor(new_tensor(like, std::move(owner), read_only ? LayoutWord::kReadOnly : 0));
 }
 
 Tensor Tensor::reshaped(std::span<const int64_t> to) const {
@@ -190,8 +231,11 @@ Tensor Tensor::reshaped(std::span<const int64_t> to) const {
         .found(cat(to_text(to), compact() ? "" : " for a strided tensor"));
   }
   TensorObj* t = get();
-  return Tensor(new_tensor(t->dl.data, t->dl.byte_offset, t->dl.device, t->dl.dtype, to, nullptr,
-                           t->owner, t->layout & kFlagMask & ~LayoutWord::kCompact));
+  DLTensor like = t->dl;
+  like.ndim = static_cast<int32_t>(to.size());
+  like.shape = const_cast<int64_t*>(to.data());
+  like.strides = nullptr;
+  return Tensor(new_tensor(like, t->owner_of_view(), t->layout & kFlagMask));
 }
 
 namespace {
@@ -199,9 +243,7 @@ namespace {
 Tensor with_flags(const Tensor& tensor, uint64_t more) {
   TensorObj* t = tensor.get();
   if ((t->layout & more) == more) return tensor;
-  uint64_t flags = (t->layout & kFlagMask & ~LayoutWord::kCompact) | more;
-  return Tensor(new_tensor(t->dl.data, t->dl.byte_offset, t->dl.device, t->dl.dtype, tensor.shape(),
-                           t->dl.strides, t->owner, flags));
+  return Tensor(new_tensor(t->dl, t->owner_of_view(), (t->layout & kFlagMask) | more));
 }
 
 }  // namespace
@@ -251,7 +293,7 @@ Any admit(const AnyView& value) {
   } else if (t == TypeIndex::Tensor) {
     auto* tensor = static_cast<TensorObj*>(value.v.object);
     if (tensor->is_ours()) return Any(value);
-    return Any(Tensor(wrap_tensor(tensor->dl, Ref<Object>(tensor), 0)));
+    return Any(Tensor(wrap(tensor->dl, Ref<Object>(tensor), 0, nullptr)));
   } else if (t == TypeIndex::Function) {
     auto* function = static_cast<FunctionObj*>(value.v.object);
     if (function->is_ours()) return Any(value);

@@ -4,6 +4,7 @@
 //     byte 24  DLTensor (tvm-ffi's layout ends here)
 //          72  uint64 layout: the cached word below
 //          80  owner: keeps the data alive (a Storage, another Tensor, a mapped file)
+//          88  dimensions, strides, and, of the host's memory (kOfHost), its HostMemory
 //
 //   layout   bits 0-31 dtype (code, bits, lanes) · 32-39 rank · 40-47 device type · 48.. flags
 //
@@ -31,6 +32,7 @@ struct LayoutWord {
   static constexpr uint64_t kAligned = uint64_t{1} << 51;  // the data's address is a multiple of 64
   static constexpr uint64_t kConstant = uint64_t{1}
                                         << 52;           // read-only, and the elements never change
+  static constexpr uint64_t kOfHost = uint64_t{1} << 53;  // the tensor is its own owner
   static constexpr uint64_t kTypeMask = 0xffffffffffff;  // dtype, rank, device type
 
   static constexpr uint64_t of(DataType t, int32_t rank, DLDeviceType device) {
@@ -70,6 +72,12 @@ struct StorageObj : Object {
 // It counts for the thread's ObjectBudget as long as it lives. A Runtime error when there is none.
 Ref<StorageObj> heap_storage(size_t bytes);
 
+// Memory of the host, which it takes back by a call of `end`.
+struct HostMemory {
+  void* context;
+  void (*end)(void* context);
+};
+
 struct TensorObj : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::Tensor;
   static constexpr int32_t kTypeLast = kTypeIndex;
@@ -79,7 +87,18 @@ struct TensorObj : Object {
 
   bool is_ours() const { return deleter == &delete_object<TensorObj>; }
   int64_t* dims() { return reinterpret_cast<int64_t*>(this + 1); }
-  size_t tail_bytes() const { return 2 * static_cast<size_t>(dl.ndim) * sizeof(int64_t); }
+  size_t tail_bytes() const {
+    return 2 * static_cast<size_t>(dl.ndim) * sizeof(int64_t) +
+           (is_of_host() ? sizeof(HostMemory) : 0);
+  }
+  bool is_of_host() const { return (layout & LayoutWord::kOfHost) != 0; }
+  HostMemory* host() { return reinterpret_cast<HostMemory*>(dims() + 2 * dl.ndim); }
+  // What keeps the data of a view of this tensor alive.
+  Ref<Object> owner_of_view() { return is_of_host() ? Ref<Object>(this) : owner; }
+
+  ~TensorObj() {
+    if (is_of_host()) host()->end(host()->context);
+  }
 };
 
 class Tensor : public Handle {

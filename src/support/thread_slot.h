@@ -32,8 +32,9 @@ class ThreadSlot {
                   if (T* left = std::exchange(value, nullptr)) kDrop(left);
                 }) == 0;
   };
-  static inline constinit thread_local T* value = nullptr;
-  static inline constinit thread_local bool is_dropped_at_exit = false;
+  static inline constinit thread_local T* value __attribute__((tls_model("initial-exec"))) = nullptr;
+  static inline constinit thread_local bool is_dropped_at_exit
+      __attribute__((tls_model("initial-exec"))) = false;
 };
 
 }  // namespace tenon

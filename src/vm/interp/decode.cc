@@ -9,6 +9,7 @@
 #include "support/error.h"
 #include "support/poll.h"
 #include "vm/interp/dispatch.h"
+#include "vm/interp/match_values.h"
 #include "vm/isa/limits.h"
 #include "vm/isa/operand_index.h"
 
@@ -216,6 +217,7 @@ DecodedCode Decoder::run() {
     code.registers = static_cast<int32_t>(functions[i].register_count);
     const bool borrows = std::ranges::any_of(functions[i].params, &Param::borrowed);
     code.closure_params = borrows ? -1 : code.params;
+    code.has_unmatched = std::ranges::any_of(functions[i].params, is_unmatched, &Param::type);
   }
   for (uint32_t i = 0; i < functions.size(); ++i) function(out_.functions[i], functions[i]);
   for (size_t i : one_argument_calls_) link(out_.ops[i]);

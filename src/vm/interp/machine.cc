@@ -79,6 +79,12 @@ void Machine::protect_tensor(Any* value) {
 }
 
 Any Machine::prepare(const AnyView& argument) {
+  if (argument.type_index == TypeIndex::Tensor && argument.v.object) [[likely]] {
+    constexpr uint64_t kProtected = LayoutWord::kCompact | LayoutWord::kReadOnly;
+    const Tensor& t = payload_as<Tensor>(argument);
+    if (t->is_ours() && (t.layout() & kProtected) == kProtected && is_aligned(t))
+      return Any(argument);
+  }
   Any value = admit(argument);
   protect(&value);
   return value;

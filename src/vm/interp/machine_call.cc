@@ -117,7 +117,6 @@ class Machine::Claim {
     }
     m.thread_.store(Pool::this_thread(), std::memory_order_relaxed);
     m.pool_->set_owner(Pool::this_thread());
-    objects_.emplace(&m.objects_);
     if (recorded_) [[unlikely]]
       record(*recorded_, *program, *code);
   }
@@ -127,7 +126,6 @@ class Machine::Claim {
     m_.thread_.store(nullptr, std::memory_order_relaxed);
     m_.pool_->set_owner(nullptr);
     m_.release_stack();
-    objects_.reset();
     if (m_.attention_.load(std::memory_order_relaxed) & kStoppedByHost) [[unlikely]]
       m_.forget_host_error();
     m_.attention_.store(kIdle, std::memory_order_release);
@@ -146,7 +144,6 @@ class Machine::Claim {
 
   Machine& m_;
   trace::Sink* const recorded_;  // null unless the call is recorded
-  std::optional<ObjectCache::Scope> objects_;
 };
 
 // Puts the limits of one call in force while it lives: its own, and what is left of those of the
@@ -300,7 +297,7 @@ class Machine::Bounds {
   std::optional<Claim> claim;
   if (!runs_here()) claim.emplace(*this);
   pool_->trim();
-  objects_.clear();
+  clear_object_cache();
 }
 
 Any Machine::call_code(const Program& program, const FunctionCode& code,
@@ -308,7 +305,7 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
                        const Account& account, Outputs* outputs) {
   const FunctionUnit& unit = program.function_unit(code);
   program.check_arity(code, captures.size(), args.size(), ErrorKind::Usage);
-  check_unmatched(unit, captures.size(), args, program.name());
+  if (code.has_unmatched) check_unmatched(unit, captures.size(), args, program.name());
   const NestedCall nested(&nesting, kCallStack);
   auto run = [&] {
     Current current(this);

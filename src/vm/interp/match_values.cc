@@ -89,12 +89,15 @@ std::string found_text(const SignatureType& type, const AnyView& value) {
 
 }  // namespace
 
+bool is_unmatched(const SignatureType& type) {
+  return type.kind == Kind::Scalar || type.kind == Kind::Opaque;
+}
+
 void check_unmatched(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
                      const std::string& program) {
   for (size_t i = 0; i < args.size(); ++i) {
     const Param& param = function.params[captures + i];
-    const bool is_unmatched = param.type.kind == Kind::Scalar || param.type.kind == Kind::Opaque;
-    if (!is_unmatched || fits(param.type, args[i])) continue;
+    if (!is_unmatched(param.type) || fits(param.type, args[i])) continue;
     throw Error(ErrorKind::Usage,
                 cat("input '", printable(param.name), "' does not fit ", printable(program)))
         .found(found_text(param.type, args[i]))

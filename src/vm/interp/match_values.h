@@ -16,9 +16,12 @@ void check_result(const FunctionUnit& function, const AnyView& value);
 // type, rank and constant sizes.
 void check_output(const FunctionUnit& function, size_t result, const AnyView& value);
 
-// A Usage error that names the parameter if an argument doesn't fit it, for the types that code
-// doesn't match: scalars (an integer in the type's range, a boolean, or a float; none stands for
-// another) and registered types. `captures` values come before `args`.
+// Whether no code matches arguments of the type: it is a scalar's (an integer in the type's range, a
+// boolean, or a float; none stands for another) or a registered type.
+bool is_unmatched(const SignatureType& type);
+
+// A Usage error that names the parameter if an argument doesn't fit it, for those types. `captures`
+// values come before `args`.
 void check_unmatched(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
                      const std::string& program);
 

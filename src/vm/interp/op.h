@@ -174,6 +174,7 @@ struct FunctionCode {
   // The number of parameters; -1 if some borrow: then only the machine enters closures of it.
   int32_t closure_params = 0;
   bool borrows() const { return closure_params < 0; }
+  bool has_unmatched = false;  // parameters whose types its code doesn't check (is_unmatched)
 };
 
 // The target of packed calls. Immutable, so that a slot changes atomically.
