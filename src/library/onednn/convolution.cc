@@ -1,8 +1,13 @@
+#include <algorithm>
+#include <array>
+#include <vector>
+
 #include "library/onednn/functions.h"
 #include "library/onednn/primitive_cache.h"
 #include "library/onednn/team.h"
 #include "object/shape.h"
 #include "support/error.h"
+#include "support/poll.h"
 
 namespace tenon::onednn {
 namespace {
@@ -126,6 +131,11 @@ memory::desc any_form(const memory::desc& desc) {
   return {desc.dims(), memory::data_type::f32, memory::format_tag::any};
 }
 
+// Multiplications for one element of the result.
+int64_t window_of(const Convolution& c) {
+  return c.weights.count() / c.weights.dim(c.weights.rank() - 1);
+}
+
 Plan make(const Convolution& c) {
   check_sizes(c);
   Plan plan;
@@ -135,8 +145,8 @@ Plan make(const Convolution& c) {
   if (c.bias) {
     plan.bias = {{c.bias.dim(0)}, memory::data_type::f32, memory::format_tag::a};
   }
-  const int64_t window = c.weights.count() / c.weights.dim(c.weights.rank() - 1);
-  plan.threads = threads_worth(static_cast<double>(c.out.count()) * static_cast<double>(window));
+  plan.threads =
+      threads_worth(static_cast<double>(c.out.count()) * static_cast<double>(window_of(c)));
   const TeamScope team(plan.threads);
 
   const size_t spatial = c.strides.size();
@@ -166,7 +176,7 @@ Plan make(const Convolution& c) {
   return plan;
 }
 
-void run(const Convolution& c) {
+void run_whole(const Convolution& c) {
   Key key(1);
   for (const Tensor* t : {&c.x, &c.weights, &c.bias, &c.residual, &c.out}) key.add(*t);
   for (const Shape* s : {&c.strides, &c.dilations, &c.pads}) key.add(s->dims());
@@ -174,7 +184,75 @@ void run(const Convolution& c) {
   key.add(static_cast<int64_t>(c.activation));
   key.add(double{c.alpha});
   key.add(double{c.beta});
-  run_planned(key, [&] { return make(c); }, {c.x, c.weights, c.bias, c.residual, c.out});
+  const auto data = [](const Tensor& t) { return t ? t.data() : nullptr; };
+  run_planned(key, [&] { return make(c); },
+              {data(c.x), data(c.bias), data(c.residual), data(c.out), c.weights});
+}
+
+// `count` items of an axis from the place `at` on: of the first axis, or of the second in one item
+// of the first. They are dense in memory.
+Tensor part_of(const Tensor& tensor, std::span<const int64_t> at, int64_t count) {
+  if (!tensor) return {};
+  std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
+  int64_t offset = 0;
+  for (size_t i = 0; i < at.size(); ++i) {
+    offset += at[i] * tensor.strides()[i];
+    shape[i] = i + 1 < at.size() ? 1 : count;
+  }
+  return Tensor::view(tensor.data_as<float>() + offset, shape, tensor.dtype(), tensor.ref(),
+                      /*read_only=*/false);
+}
+
+// Runs rows [first, end) of the first spatial axis of an image of the result.
+void run_rows(const Convolution& c, int64_t image, int64_t first, int64_t end) {
+  const int64_t size = c.x.dim(1), stride = c.strides[0];
+  const int64_t window = (c.weights.dim(0) - 1) * c.dilations[0] + 1;
+  const int64_t from = first * stride - c.pads[0];
+  const int64_t to = (end - 1) * stride - c.pads[0] + window;
+  std::vector<int64_t> pads(c.pads.dims().begin(), c.pads.dims().end());
+  pads[0] = std::max<int64_t>(0, -from);
+  pads[c.strides.size()] = std::max<int64_t>(0, to - size);
+  const int64_t in_first = std::max<int64_t>(0, from);
+  const std::array<int64_t, 2> in{image, in_first}, out{image, first};
+  const Tensor x = part_of(c.x, in, std::min(to, size) - in_first);
+  const Tensor residual = part_of(c.residual, out, end - first);
+  const Tensor result = part_of(c.out, out, end - first);
+  const Shape part_pads{std::span<const int64_t>(pads)};
+  run_whole({x, c.weights, c.bias, residual, result, c.strides, c.dilations, part_pads, c.groups,
+             c.activation, c.alpha, c.beta});
+}
+
+// In parts of some images, or of some rows of one: those are dense, and oneDNN is fast only then.
+void run_in_parts(const Convolution& c) {
+  check_sizes(c);
+  const int64_t images = c.out.dim(0), rows = c.out.dim(1);
+  const double of_image = static_cast<double>(c.out.count() / images) * static_cast<double>(window_of(c));
+  const int64_t window = (c.weights.dim(0) - 1) * c.dilations[0] + 1;
+  const bool has_rows = c.pads[0] < window && c.pads[c.strides.size()] < window;
+  const int64_t some_images = at_most(kMostBetweenPolls / of_image, images);
+  const int64_t some_rows =
+      has_rows ? at_most(kMostBetweenPolls / of_image * static_cast<double>(rows), rows) : rows;
+  for (int64_t image = 0; image < images; image += some_images) {
+    if (some_rows == rows) {
+      const std::array<int64_t, 1> at{image};
+      const int64_t count = std::min(some_images, images - image);
+      const Tensor x = part_of(c.x, at, count), residual = part_of(c.residual, at, count);
+      const Tensor out = part_of(c.out, at, count);
+      poll();
+      run_whole({x, c.weights, c.bias, residual, out, c.strides, c.dilations, c.pads, c.groups,
+                 c.activation, c.alpha, c.beta});
+      continue;
+    }
+    for (int64_t row = 0; row < rows; row += some_rows) {
+      poll();
+      run_rows(c, image, row, std::min(rows, row + some_rows));
+    }
+  }
+}
+
+void run(const Convolution& c) {
+  const double work = static_cast<double>(c.out.count()) * static_cast<double>(window_of(c));
+  work > kMostBetweenPolls ? run_in_parts(c) : run_whole(c);
 }
 
 }  // namespace

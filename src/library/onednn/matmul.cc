@@ -7,6 +7,7 @@
 #include "library/onednn/team.h"
 #include "object/shape.h"
 #include "support/error.h"
+#include "support/poll.h"
 
 namespace tenon::onednn {
 namespace {
@@ -109,29 +110,44 @@ bool is_identity(const Shape& perm) {
   return true;
 }
 
-Plan make(const Product& p) {
+// The operands of the primitive for a product, or for a part of one.
+struct Layouts {
+  memory::desc source, weights, out;
+};
+
+Layouts layouts(const Product& p) {
   check_sizes(p);
   const size_t rank = rank_of(p);
-  Plan plan;
-  plan.source = permuted(p.a, p.a_perm, rank);
-  plan.given_weights = permuted(p.b, p.b_perm, rank);
-  const Dims a = plan.source.dims(), b = plan.given_weights.dims();
-  const int64_t inner = a[rank - 1];
-  plan.threads = threads_worth(static_cast<double>(p.out.count()) * static_cast<double>(inner));
-  const TeamScope team(plan.threads);
-
   Dims natural(rank);
   std::iota(natural.begin(), natural.end(), 0);
-  plan.out = permuted(p.out, Shape(natural), rank);
+  Layouts made{permuted(p.a, p.a_perm, rank), permuted(p.b, p.b_perm, rank),
+               permuted(p.out, Shape(natural), rank)};
+  const Dims b = made.weights.dims();
   bool one_matrix = is_identity(p.a_perm) && static_cast<size_t>(p.a.rank()) == rank;
   for (size_t i = 0; i + 2 < rank; ++i) one_matrix = one_matrix && b[i] == 1;
   if (one_matrix && rank > 2) {
-    const auto& strides = plan.given_weights.data.format_desc.blocking.strides;
-    plan.source = flattened(plan.source);
-    plan.out = flattened(plan.out);
-    plan.given_weights = {
+    const auto& strides = made.weights.data.format_desc.blocking.strides;
+    made.source = flattened(made.source);
+    made.out = flattened(made.out);
+    made.weights = {
         {b[rank - 2], b[rank - 1]}, memory::data_type::f32, {strides[rank - 2], strides[rank - 1]}};
   }
+  return made;
+}
+
+double multiplications(const memory::desc& source, const memory::desc& out) {
+  double count = static_cast<double>(source.dims().back());
+  for (int64_t size : out.dims()) count *= static_cast<double>(size);
+  return count;
+}
+
+Plan make(const Product& p, const Layouts& layouts) {
+  Plan plan;
+  plan.source = layouts.source;
+  plan.given_weights = layouts.weights;
+  plan.out = layouts.out;
+  plan.threads = threads_worth(multiplications(plan.source, plan.out));
+  const TeamScope team(plan.threads);
   if (p.bias) {
     Dims dims(plan.source.dims().size(), 1);
     dims.back() = p.bias.dim(0);
@@ -158,7 +174,7 @@ Plan make(const Product& p) {
   return plan;
 }
 
-void run(const Product& p) {
+Key key_of(const Product& p) {
   Key key(2);
   for (const Tensor* t : {&p.a, &p.b, &p.bias, &p.residual, &p.out}) key.add(*t);
   for (const Shape* s : {&p.a_perm, &p.b_perm}) key.add(s->dims());
@@ -166,7 +182,87 @@ void run(const Product& p) {
   key.add(double{p.alpha});
   key.add(double{p.beta});
   key.add(int64_t{p.b.constant()});  // only constants are packed
-  run_planned(key, [&] { return make(p); }, {p.a, p.b, p.bias, p.residual, p.out});
+  return key;
+}
+
+Operands operands_of(const Product& p) {
+  const auto data = [](const Tensor& t) { return t ? t.data() : nullptr; };
+  return {data(p.a), data(p.bias), data(p.residual), data(p.out), p.b};
+}
+
+// Batches and rows of a product: of each axis of the result but the last, `count[i]` items from
+// `first[i]` on.
+struct Part {
+  Dims first, count;
+};
+
+// The part's elements of an operand whose last `kept` axes are whole, and the offset of the first in
+// bytes. An axis of size 1 is broadcast.
+std::pair<memory::desc, int64_t> part_of(const memory::desc& whole, const Part& part, size_t kept) {
+  Dims dims = whole.dims(), strides(dims.size());
+  int64_t offset = 0;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    strides[i] = whole.data.format_desc.blocking.strides[i];
+    if (i + kept >= dims.size() || dims[i] == 1) continue;
+    offset += part.first[i] * strides[i];
+    dims[i] = part.count[i];
+  }
+  return {{dims, memory::data_type::f32, strides}, offset * static_cast<int64_t>(sizeof(float))};
+}
+
+void run_part(const Product& p, const Layouts& whole, const Part& part) {
+  const auto [source, source_offset] = part_of(whole.source, part, 1);
+  const auto [weights, weights_offset] = part_of(whole.weights, part, 2);
+  const auto [out, out_offset] = part_of(whole.out, part, 1);
+  Key key = key_of(p);
+  key.add(std::span<const int64_t>(part.count));
+  Operands operands = operands_of(p);
+  const auto move = [](void*& data, int64_t bytes) {
+    if (data) data = static_cast<char*>(data) + bytes;
+  };
+  move(operands.source, source_offset);
+  move(operands.out, out_offset);
+  move(operands.residual, out_offset);
+  operands.weights_offset = weights_offset;
+  run_planned(key, [&] { return make(p, {source, weights, out}); }, operands);
+}
+
+void run_in_parts(const Product& p) {
+  // Fewer rows would only read the weights more often.
+  constexpr int64_t kLeastRows = 16;
+  const Layouts whole = layouts(p);
+  const Dims out = whole.out.dims(), b = whole.weights.dims();
+  const size_t axes = out.size() - 1;  // that are divided: batches, then rows
+  Part part{Dims(axes, 0), Dims(axes)};
+  Dims most(axes);
+  double work = multiplications(whole.source, whole.out);
+  for (size_t i = 0; i < axes; ++i) {
+    const bool is_row = i + 1 == axes;
+    const double of_one = work / static_cast<double>(out[i]);
+    most[i] = at_most(kMostBetweenPolls / of_one, out[i]);
+    if (is_row) most[i] = std::min(out[i], std::max(most[i], kLeastRows));
+    if (!is_row && b[i] > 1 && p.b.constant()) most[i] = out[i];  // packed as a whole
+    work = of_one * static_cast<double>(most[i]);
+  }
+  for (;;) {
+    for (size_t i = 0; i < axes; ++i) part.count[i] = std::min(most[i], out[i] - part.first[i]);
+    poll();
+    run_part(p, whole, part);
+    size_t axis = axes;
+    while (axis > 0 && (part.first[axis - 1] += most[axis - 1]) >= out[axis - 1]) {
+      part.first[--axis] = 0;
+    }
+    if (axis == 0) return;
+  }
+}
+
+void run(const Product& p) {
+  const int64_t axis = p.a_perm.size() > 0 ? p.a_perm[p.a_perm.size() - 1] : -1;
+  if (axis >= 0 && axis < p.a.rank()) {  // or `layouts` fails
+    const auto inner = static_cast<double>(p.a.dim(static_cast<int32_t>(axis)));
+    if (static_cast<double>(p.out.count()) * inner > kMostBetweenPolls) return run_in_parts(p);
+  }
+  run_planned(key_of(p), [&] { return make(p, layouts(p)); }, operands_of(p));
 }
 
 // Zeros with the shape of `tensor`, except that the size of `axis` is 1 instead of 0.

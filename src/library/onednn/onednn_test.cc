@@ -15,6 +15,7 @@
 #include "object/registry.h"
 #include "object/shape.h"
 #include "object/tensor.h"
+#include "support/poll.h"
 
 namespace tenon {
 namespace {
@@ -105,6 +106,110 @@ TEST(MatMul, ShapesThatDoNotFitAreRefused) {
             "onednn.matmul: out has another shape");
   EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), ones({2, 4}), Shape({1, 1})),
             "onednn.matmul: a permutation has a repeated or invalid axis");
+}
+
+// Small integers, so that sums of products are exact.
+Tensor numbers(std::vector<int64_t> shape, int64_t factor) {
+  Tensor t = Tensor::empty(shape, f32);
+  for (int64_t i = 0; i < t.count(); ++i)
+    t.data_as<float>()[i] = static_cast<float>(i * factor % 5 - 2);
+  return t;
+}
+
+// Counts polls, and stops the work at one of them.
+struct CountingPoller final : Poller {
+  void poll() override {
+    if (++polls == stop_at) throw Error(ErrorKind::Runtime, "stopped");
+  }
+  int polls = 0, stop_at = 0;
+};
+
+// Work that would take long is divided: the parts give what the whole would, and are polled between.
+TEST(MatMul, IsDividedBetweenRows) {
+  const int64_t rows = 1001, inner = 600, columns = 640;
+  const Tensor a = numbers({rows, inner}, 3), b = numbers({inner, columns}, 7);
+  const Tensor bias = numbers({columns}, 1), residual = numbers({rows, columns}, 11);
+  Tensor out = ones({rows, columns});
+  CountingPoller poller;
+  const Poller::Scope scope(&poller);
+  EXPECT_EQ(outcome("onednn.matmul", a, b, bias, residual, out, Shape({0, 1}), Shape({0, 1}), 0, 0.0,
+                    0.0),
+            "a value");
+  EXPECT_GE(poller.polls, 2);
+  for (int64_t at = 0; at < out.count(); at += 9973) {
+    const int64_t row = at / columns, column = at % columns;
+    float sum = bias.data_as<float>()[column] + residual.data_as<float>()[at];
+    for (int64_t i = 0; i < inner; ++i)
+      sum += a.data_as<float>()[row * inner + i] * b.data_as<float>()[i * columns + column];
+    EXPECT_EQ(out.data_as<float>()[at], sum) << at;
+  }
+  poller = {};
+  poller.stop_at = 2;
+  EXPECT_EQ(outcome("onednn.matmul", a, b, bias, residual, out, Shape({0, 1}), Shape({0, 1}), 0, 0.0,
+                    0.0),
+            "stopped");
+}
+
+// Attention's products: batches of permuted operands, one of which is broadcast.
+TEST(MatMul, IsDividedBetweenBatches) {
+  const int64_t batches = 2, heads = 5, rows = 300, inner = 320, columns = 310;
+  const Tensor a = numbers({batches, rows, heads, inner}, 3);
+  const Tensor b = numbers({1, columns, heads, inner}, 7);
+  Tensor out = ones({batches, heads, rows, columns});
+  CountingPoller poller;
+  const Poller::Scope scope(&poller);
+  EXPECT_EQ(outcome("onednn.matmul", a, b, Any(), Any(), out, Shape({0, 2, 1, 3}),
+                    Shape({0, 2, 3, 1}), 0, 0.0, 0.0),
+            "a value");
+  EXPECT_GE(poller.polls, 2);
+  for (int64_t at = 0; at < out.count(); at += 7919) {
+    const int64_t column = at % columns, row = at / columns % rows;
+    const int64_t head = at / (columns * rows) % heads, batch = at / (columns * rows * heads);
+    float sum = 0;
+    for (int64_t i = 0; i < inner; ++i) {
+      sum += a.data_as<float>()[((batch * rows + row) * heads + head) * inner + i] *
+             b.data_as<float>()[(column * heads + head) * inner + i];
+    }
+    EXPECT_EQ(out.data_as<float>()[at], sum) << at;
+  }
+}
+
+// Of one image, rows are divided, each with its padding; of many, images.
+TEST(Convolution, IsDividedBetweenRowsAndImages) {
+  struct Case {
+    int64_t images, size, stride, dilation, least_polls;
+  };
+  for (const Case& c : {Case{2, 75, 1, 1, 4}, Case{1, 151, 2, 2, 2}, Case{7, 37, 1, 2, 2}}) {
+    const int64_t in = 64, filters = 96, pad = c.dilation;
+    const int64_t size = (c.size + 2 * pad - 2 * c.dilation - 1) / c.stride + 1;
+    Convolution conv;
+    conv.x = numbers({c.images, c.size, c.size, in}, 3);
+    conv.weights = numbers({3, 3, in, filters}, 7);
+    conv.strides = {c.stride, c.stride};
+    conv.dilations = {c.dilation, c.dilation};
+    conv.pads = {pad, pad, pad, pad};
+    conv.out = ones({c.images, size, size, filters});
+    CountingPoller poller;
+    const Poller::Scope scope(&poller);
+    EXPECT_EQ(conv.run(), "a value");
+    EXPECT_GE(poller.polls, c.least_polls);
+    for (int64_t at = 0; at < conv.out.count(); at += 1021) {
+      const int64_t filter = at % filters, column = at / filters % size;
+      const int64_t row = at / (filters * size) % size, image = at / (filters * size * size);
+      float sum = 0;
+      for (int64_t k = 0; k < 9 * in; ++k) {
+        const int64_t y = row * c.stride - pad + k / (3 * in) * c.dilation;
+        const int64_t x = column * c.stride - pad + k / in % 3 * c.dilation;
+        if (y < 0 || x < 0 || y >= c.size || x >= c.size) continue;
+        sum += conv.x.data_as<float>()[((image * c.size + y) * c.size + x) * in + k % in] *
+               conv.weights.data_as<float>()[k * filters + filter];
+      }
+      ASSERT_EQ(conv.out.data_as<float>()[at], sum) << c.size << " at " << at;
+    }
+    poller = {};
+    poller.stop_at = 2;
+    EXPECT_EQ(conv.run(), "stopped");
+  }
 }
 
 int64_t packings() {

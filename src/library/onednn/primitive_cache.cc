@@ -144,12 +144,11 @@ void CachedPlan::run(const Operands& operands) {
     memory.set_data_handle(data);
     pass(index, memory);
   };
-  bind(DNNL_ARG_SRC, frame->source, operands.source.data());
-  bind(DNNL_ARG_DST, frame->out, operands.out.data());
-  if (operands.bias) bind(DNNL_ARG_BIAS, frame->bias, operands.bias.data());
+  bind(DNNL_ARG_SRC, frame->source, operands.source);
+  bind(DNNL_ARG_DST, frame->out, operands.out);
+  if (operands.bias) bind(DNNL_ARG_BIAS, frame->bias, operands.bias);
   if (operands.residual) {
-    bind(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, frame->residual,
-         operands.residual.data());
+    bind(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, frame->residual, operands.residual);
   }
   const bool packs_now = packs_ && !operands.weights.constant();
   const Counted workspace(plan_.scratchpad_bytes + (packs_now ? plan_.weights.get_size() : 0));
@@ -158,7 +157,8 @@ void CachedPlan::run(const Operands& operands) {
     packed = packed_weights(operands.weights, plan_.given_weights, plan_.weights);
     pass(DNNL_ARG_WEIGHTS, *packed);
   } else {
-    bind(DNNL_ARG_WEIGHTS, frame->weights, operands.weights.data());
+    bind(DNNL_ARG_WEIGHTS, frame->weights,
+         static_cast<char*>(operands.weights.data()) + operands.weights_offset);
   }
   if (plan_.scratchpad_bytes > 0) {
     bind(DNNL_ARG_SCRATCHPAD, frame->scratchpad, scratch(plan_.scratchpad_bytes));

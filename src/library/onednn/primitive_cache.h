@@ -1,6 +1,7 @@
 // A cache of primitives, keyed by everything that they depend on.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <span>
@@ -14,10 +15,25 @@ namespace tenon::onednn {
 
 const dnnl::engine& cpu_engine();
 
-// The tensors of one call; bias and residual may be null.
+// What a call of a primitive reads and writes; bias and residual may be null. `weights_offset`, in
+// bytes, is zero for weights that are packed.
 struct Operands {
-  const Tensor &source, &weights, &bias, &residual, &out;
+  void *source, *bias, *residual, *out;
+  const Tensor& weights;
+  int64_t weights_offset = 0;
 };
+
+// A primitive can't be interrupted. A call that multiplies more often is divided, with a poll
+// (support/poll.h) before each part: 2.5e8 take 25 ms at 20 GFLOPS.
+inline constexpr double kMostBetweenPolls = 2.5e8;
+
+// How many of `count` items a part has, if `fitting` fit: parts of about the same size.
+inline int64_t at_most(double fitting, int64_t count) {
+  if (fitting >= static_cast<double>(count)) return count;
+  const auto most = std::max<int64_t>(1, static_cast<int64_t>(fitting));
+  const int64_t parts = (count + most - 1) / most;
+  return (count + parts - 1) / parts;
+}
 
 // A primitive and the layouts of its operands. `residual` has the layout of `out`. Weights are
 // packed if the primitive requires another layout than the caller's.
