@@ -110,8 +110,7 @@ class Arguments {
   void reserve(size_t n) {
     bound_ = f_.machines && f_.bound ? f_.bound->size() : 0;
     values_.create(bound_ + n);
-    for (size_t i = 0; i < bound_; ++i)
-      values_.data()[i] = Value::copy_of((*f_.bound)[i].any());
+    for (size_t i = 0; i < bound_; ++i) values_.data()[i] = Value::copy_of((*f_.bound)[i].any());
   }
   void set(size_t i, PyObject* object) {
     static constexpr Expected kAnything;

@@ -122,8 +122,8 @@ Machines::Slot* Machines::take() {
   Slot* taken = nullptr;
   {
     const nb::ft_lock_guard lock(mutex_);
-    const auto idle = std::ranges::find_if_not(
-        slots_, [](const auto& slot) { return slot->is_running; });
+    const auto idle =
+        std::ranges::find_if_not(slots_, [](const auto& slot) { return slot->is_running; });
     if (idle != slots_.end()) {
       taken = idle->get();
     } else if (auto made = make()) {

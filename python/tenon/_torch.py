@@ -48,7 +48,7 @@ def to_onnx(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program = torch.onnx.export(
+            program: Any = torch.onnx.export(
                 model,
                 positional + more,
                 kwargs=dict(kwargs) if kwargs else None,
@@ -362,7 +362,7 @@ class _Part:
                 makers.append(None)
             else:
                 is_size = isinstance(output.meta.get("example_value"), (int, torch.SymInt))
-                makers.append(int if is_size else torch.from_dlpack)
+                makers.append(int if is_size else torch.utils.dlpack.from_dlpack)
         constants = [None if isinstance(output, torch.fx.Node) else output for output in self._outputs]
 
         def run(*arguments: Any) -> tuple[Any, ...]:

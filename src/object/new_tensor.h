@@ -33,8 +33,8 @@ class CompactForm {
 };
 
 // A tensor with the shape, strides, dtype and data of `like`, which `owner` keeps alive. Null
-// strides stand for a compact tensor; `flags` are bits of LayoutWord. With `host`, which may be null,
-// and no owner, the tensor gives the memory back when it dies.
+// strides stand for a compact tensor; `flags` are bits of LayoutWord. With `host`, which may be
+// null, and no owner, the tensor gives the memory back when it dies.
 Ref<TensorObj> new_tensor(const DLTensor& like, Ref<Object>&& owner, uint64_t flags,
                           const HostMemory* host = nullptr);
 

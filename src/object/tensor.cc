@@ -13,7 +13,8 @@ namespace tenon {
 namespace {
 
 // The flags that a view of the same elements inherits.
-constexpr uint64_t kFlagMask = ~(LayoutWord::kTypeMask | LayoutWord::kCompact | LayoutWord::kOfHost);
+constexpr uint64_t kFlagMask =
+    ~(LayoutWord::kTypeMask | LayoutWord::kCompact | LayoutWord::kOfHost);
 
 // Writes the dimensions of a compact, row-major tensor and after them its strides, in elements.
 // These don't overflow if the element count doesn't; if a dimension is zero they are unused and may
@@ -218,8 +219,13 @@ Tensor Tensor::copy_of_bytes(std::span<const int64_t> shape, DataType dtype, con
 Tensor Tensor::view(const void* data, std::span<const int64_t> shape, DataType dtype,
                     Ref<Object> owner, bool read_only, DLDevice device) {
   checked_bytes(shape, dtype);
-  const DLTensor like{const_cast<void*>(data), device, static_cast<int32_t>(shape.size()), dtype,
-                      const_cast<int64_t*>(shape.data()), nullptr, 0};
+  const DLTensor like{const_cast<void*>(data),
+                      device,
+                      static_cast<int32_t>(shape.size()),
+                      dtype,
+                      const_cast<int64_t*>(shape.data()),
+                      nullptr,
+                      0};
   return Tensor(new_tensor(like, std::move(owner), read_only ? LayoutWord::kReadOnly : 0));
 }
 

@@ -31,9 +31,9 @@ struct LayoutWord {
   static constexpr uint64_t kPooled = uint64_t{1} << 50;    // the storage may be reused in place
   static constexpr uint64_t kAligned = uint64_t{1} << 51;  // the data's address is a multiple of 64
   static constexpr uint64_t kConstant = uint64_t{1}
-                                        << 52;           // read-only, and the elements never change
+                                        << 52;  // read-only, and the elements never change
   static constexpr uint64_t kOfHost = uint64_t{1} << 53;  // the tensor is its own owner
-  static constexpr uint64_t kTypeMask = 0xffffffffffff;  // dtype, rank, device type
+  static constexpr uint64_t kTypeMask = 0xffffffffffff;   // dtype, rank, device type
 
   static constexpr uint64_t of(DataType t, int32_t rank, DLDeviceType device) {
     return uint64_t{t.word()} | uint64_t(static_cast<uint8_t>(rank)) << 32 |

@@ -32,7 +32,8 @@ class ThreadSlot {
                   if (T* left = std::exchange(value, nullptr)) kDrop(left);
                 }) == 0;
   };
-  static inline constinit thread_local T* value __attribute__((tls_model("initial-exec"))) = nullptr;
+  static inline constinit thread_local T* value __attribute__((tls_model("initial-exec"))) =
+      nullptr;
   static inline constinit thread_local bool is_dropped_at_exit
       __attribute__((tls_model("initial-exec"))) = false;
 };

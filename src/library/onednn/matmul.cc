@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -150,7 +151,7 @@ Plan make(const Product& p, const Layouts& layouts) {
   const TeamScope team(plan.threads);
   if (p.bias) {
     Dims dims(plan.source.dims().size(), 1);
-    dims.back() = p.bias.dim(0);
+    dims.back() = plan.out.dims().back();
     Dims strides(dims.size() - 1, dims.back());
     strides.push_back(1);
     plan.bias = {dims, memory::data_type::f32, strides};
@@ -190,20 +191,20 @@ Operands operands_of(const Product& p) {
   return {data(p.a), data(p.bias), data(p.residual), data(p.out), p.b};
 }
 
-// Batches and rows of a product: of each axis of the result but the last, `count[i]` items from
-// `first[i]` on.
+// A part of a product: of each axis of the result, `count[i]` items from `first[i]` on.
 struct Part {
   Dims first, count;
 };
 
-// The part's elements of an operand whose last `kept` axes are whole, and the offset of the first in
-// bytes. An axis of size 1 is broadcast.
-std::pair<memory::desc, int64_t> part_of(const memory::desc& whole, const Part& part, size_t kept) {
+// What a part needs of an operand, and the offset of the first element in bytes. It needs all of
+// axis `inner`; an axis of size 1 is broadcast.
+std::pair<memory::desc, int64_t> part_of(const memory::desc& whole, const Part& part,
+                                         size_t inner) {
   Dims dims = whole.dims(), strides(dims.size());
   int64_t offset = 0;
   for (size_t i = 0; i < dims.size(); ++i) {
     strides[i] = whole.data.format_desc.blocking.strides[i];
-    if (i + kept >= dims.size() || dims[i] == 1) continue;
+    if (i == inner || dims[i] == 1) continue;
     offset += part.first[i] * strides[i];
     dims[i] = part.count[i];
   }
@@ -211,9 +212,10 @@ std::pair<memory::desc, int64_t> part_of(const memory::desc& whole, const Part& 
 }
 
 void run_part(const Product& p, const Layouts& whole, const Part& part) {
-  const auto [source, source_offset] = part_of(whole.source, part, 1);
-  const auto [weights, weights_offset] = part_of(whole.weights, part, 2);
-  const auto [out, out_offset] = part_of(whole.out, part, 1);
+  const size_t rank = part.count.size();
+  const auto [source, source_offset] = part_of(whole.source, part, rank - 1);
+  const auto [weights, weights_offset] = part_of(whole.weights, part, rank - 2);
+  const auto [out, out_offset] = part_of(whole.out, part, rank);
   Key key = key_of(p);
   key.add(std::span<const int64_t>(part.count));
   Operands operands = operands_of(p);
@@ -221,38 +223,55 @@ void run_part(const Product& p, const Layouts& whole, const Part& part) {
     if (data) data = static_cast<char*>(data) + bytes;
   };
   move(operands.source, source_offset);
+  move(operands.bias, part.first.back() * static_cast<int64_t>(sizeof(float)));
   move(operands.out, out_offset);
   move(operands.residual, out_offset);
   operands.weights_offset = weights_offset;
-  run_planned(key, [&] { return make(p, {source, weights, out}); }, operands);
+  run_planned(
+      key,
+      [&] {
+        return make(p, {source, weights, out});
+      },
+      operands);
+}
+
+// The sizes of the parts of a product: as many batches as fit, or else a block of a matrix that is
+// as square as possible, so that parts read little of what others read.
+Dims part_sizes(const Layouts& whole) {
+  Dims sizes = whole.out.dims();
+  double work = multiplications(whole.source, whole.out);
+  const size_t batches = sizes.size() - 2;
+  for (size_t i = 0; i < batches; ++i) {
+    work /= static_cast<double>(sizes[i]);
+    sizes[i] = at_most(kMostBetweenPolls / work, sizes[i]);
+    work *= static_cast<double>(sizes[i]);
+  }
+  if (work <= kMostBetweenPolls) return sizes;
+  int64_t& rows = sizes[batches];
+  int64_t& columns = sizes[batches + 1];
+  const double area = kMostBetweenPolls / static_cast<double>(whole.source.dims().back());
+  const double square = std::sqrt(area);
+  const auto side = [&](int64_t other) {
+    return std::max(square, area / static_cast<double>(other));
+  };
+  const int64_t some_rows = at_most(side(columns), rows);
+  columns = at_most(side(rows), columns);
+  rows = some_rows;
+  return sizes;
 }
 
 void run_in_parts(const Product& p) {
-  // Fewer rows would only read the weights more often.
-  constexpr int64_t kLeastRows = 16;
   const Layouts whole = layouts(p);
-  const Dims out = whole.out.dims(), b = whole.weights.dims();
-  const size_t axes = out.size() - 1;  // that are divided: batches, then rows
-  Part part{Dims(axes, 0), Dims(axes)};
-  Dims most(axes);
-  double work = multiplications(whole.source, whole.out);
-  for (size_t i = 0; i < axes; ++i) {
-    const bool is_row = i + 1 == axes;
-    const double of_one = work / static_cast<double>(out[i]);
-    most[i] = at_most(kMostBetweenPolls / of_one, out[i]);
-    if (is_row) most[i] = std::min(out[i], std::max(most[i], kLeastRows));
-    if (!is_row && b[i] > 1 && p.b.constant()) most[i] = out[i];  // packed as a whole
-    work = of_one * static_cast<double>(most[i]);
-  }
-  for (;;) {
-    for (size_t i = 0; i < axes; ++i) part.count[i] = std::min(most[i], out[i] - part.first[i]);
+  const Dims out = whole.out.dims(), sizes = part_sizes(whole);
+  Part part{Dims(out.size(), 0), Dims(out.size())};
+  for (size_t axis = 1; axis > 0;) {
+    for (size_t i = 0; i < out.size(); ++i)
+      part.count[i] = std::min(sizes[i], out[i] - part.first[i]);
     poll();
     run_part(p, whole, part);
-    size_t axis = axes;
-    while (axis > 0 && (part.first[axis - 1] += most[axis - 1]) >= out[axis - 1]) {
+    axis = out.size();
+    while (axis > 0 && (part.first[axis - 1] += sizes[axis - 1]) >= out[axis - 1])
       part.first[--axis] = 0;
-    }
-    if (axis == 0) return;
   }
 }
 
@@ -262,7 +281,8 @@ void run(const Product& p) {
     const auto inner = static_cast<double>(p.a.dim(static_cast<int32_t>(axis)));
     if (static_cast<double>(p.out.count()) * inner > kMostBetweenPolls) return run_in_parts(p);
   }
-  run_planned(key_of(p), [&] { return make(p, layouts(p)); }, operands_of(p));
+  run_planned(
+      key_of(p), [&] { return make(p, layouts(p)); }, operands_of(p));
 }
 
 // Zeros with the shape of `tensor`, except that the size of `axis` is 1 instead of 0.

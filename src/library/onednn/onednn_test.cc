@@ -124,16 +124,17 @@ struct CountingPoller final : Poller {
   int polls = 0, stop_at = 0;
 };
 
-// Work that would take long is divided: the parts give what the whole would, and are polled between.
-TEST(MatMul, IsDividedBetweenRows) {
-  const int64_t rows = 1001, inner = 600, columns = 640;
+// Work that would take long is divided: the parts give what the whole would, and are polled
+// between.
+TEST(MatMul, IsDividedIntoBlocks) {
+  const int64_t rows = 2003, inner = 600, columns = 1283;
   const Tensor a = numbers({rows, inner}, 3), b = numbers({inner, columns}, 7);
   const Tensor bias = numbers({columns}, 1), residual = numbers({rows, columns}, 11);
   Tensor out = ones({rows, columns});
   CountingPoller poller;
   const Poller::Scope scope(&poller);
-  EXPECT_EQ(outcome("onednn.matmul", a, b, bias, residual, out, Shape({0, 1}), Shape({0, 1}), 0, 0.0,
-                    0.0),
+  EXPECT_EQ(outcome("onednn.matmul", a, b, bias, residual, out, Shape({0, 1}), Shape({0, 1}), 0,
+                    0.0, 0.0),
             "a value");
   EXPECT_GE(poller.polls, 2);
   for (int64_t at = 0; at < out.count(); at += 9973) {
@@ -145,14 +146,33 @@ TEST(MatMul, IsDividedBetweenRows) {
   }
   poller = {};
   poller.stop_at = 2;
-  EXPECT_EQ(outcome("onednn.matmul", a, b, bias, residual, out, Shape({0, 1}), Shape({0, 1}), 0, 0.0,
-                    0.0),
+  EXPECT_EQ(outcome("onednn.matmul", a, b, bias, residual, out, Shape({0, 1}), Shape({0, 1}), 0,
+                    0.0, 0.0),
             "stopped");
+}
+
+// A constant's blocks are packed once, like a whole constant.
+TEST(MatMul, PacksTheBlocksOfAConstant) {
+  const int64_t rows = 40, inner = 4096, columns = 6000;
+  const Tensor a = numbers({rows, inner}, 3), b = numbers({inner, columns}, 7).as_constant();
+  Tensor out = ones({rows, columns});
+  EXPECT_EQ(product(a, b, out, Shape({0, 1})), "a value");
+  const int64_t before = function_named("onednn.packing_count")().as<int64_t>();
+  EXPECT_EQ(product(a, b, out, Shape({0, 1})), "a value");
+  EXPECT_EQ(function_named("onednn.packing_count")().as<int64_t>(), before);
+  for (int64_t at = 0; at < out.count(); at += 4999) {
+    float sum = 0;
+    for (int64_t i = 0; i < inner; ++i) {
+      sum += a.data_as<float>()[at / columns * inner + i] *
+             b.data_as<float>()[i * columns + at % columns];
+    }
+    EXPECT_EQ(out.data_as<float>()[at], sum) << at;
+  }
 }
 
 // Attention's products: batches of permuted operands, one of which is broadcast.
 TEST(MatMul, IsDividedBetweenBatches) {
-  const int64_t batches = 2, heads = 5, rows = 300, inner = 320, columns = 310;
+  const int64_t batches = 2, heads = 5, rows = 600, inner = 320, columns = 610;
   const Tensor a = numbers({batches, rows, heads, inner}, 3);
   const Tensor b = numbers({1, columns, heads, inner}, 7);
   Tensor out = ones({batches, heads, rows, columns});
@@ -179,7 +199,7 @@ TEST(Convolution, IsDividedBetweenRowsAndImages) {
   struct Case {
     int64_t images, size, stride, dilation, least_polls;
   };
-  for (const Case& c : {Case{2, 75, 1, 1, 4}, Case{1, 151, 2, 2, 2}, Case{7, 37, 1, 2, 2}}) {
+  for (const Case& c : {Case{2, 151, 1, 1, 4}, Case{1, 301, 2, 2, 2}, Case{7, 75, 1, 2, 2}}) {
     const int64_t in = 64, filters = 96, pad = c.dilation;
     const int64_t size = (c.size + 2 * pad - 2 * c.dilation - 1) / c.stride + 1;
     Convolution conv;

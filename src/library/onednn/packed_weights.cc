@@ -63,7 +63,7 @@ TensorObj* keeper_of(const Tensor& tensor) {
   return whole ? whole : tensor.get();
 }
 
-std::shared_ptr<const dnnl::memory> pack(const Tensor& weights, const dnnl::memory::desc& from,
+std::shared_ptr<const dnnl::memory> pack(void* elements, const dnnl::memory::desc& from,
                                          const dnnl::memory::desc& to) {
   struct Owned {
     std::shared_ptr<void> bytes;
@@ -73,26 +73,26 @@ std::shared_ptr<const dnnl::memory> pack(const Tensor& weights, const dnnl::memo
   owned->bytes = allocate(to.get_size());
   owned->memory = dnnl::memory(to, cpu_engine(), owned->bytes.get());
   dnnl::stream stream(cpu_engine());
-  dnnl::memory source(from, cpu_engine(), weights.data());
+  dnnl::memory source(from, cpu_engine(), elements);
   dnnl::reorder(source, owned->memory).execute(stream, source, owned->memory);
   stream.wait();
   ++cache().packings;
   return {owned, &owned->memory};
 }
 
-std::shared_ptr<Slot> slot_of(const Tensor& weights, const dnnl::memory::desc& from,
-                              const dnnl::memory::desc& to) {
+std::shared_ptr<Slot> slot_of(const Tensor& weights, const void* elements,
+                              const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
   TensorObj* keeper = keeper_of(weights);
   Cache& c = cache();
   std::lock_guard lock(c.mutex);
-  auto [begin, end] = c.packed.equal_range(weights.data());
+  auto [begin, end] = c.packed.equal_range(elements);
   for (auto it = begin; it != end; ++it) {
     const Packed& packed = it->second;
     if (packed.keeper.is(keeper) && packed.from == from && packed.to == to) return packed.slot;
   }
   std::erase_if(c.packed, [](const auto& entry) { return !entry.second.keeper.alive(); });
   auto slot = std::make_shared<Slot>();
-  c.packed.emplace(weights.data(), Packed{WeakTensor(keeper), from, to, slot});
+  c.packed.emplace(elements, Packed{WeakTensor(keeper), from, to, slot});
   return slot;
 }
 
@@ -104,13 +104,14 @@ std::shared_ptr<void> allocate(size_t bytes) {
   return {memory, std::free};
 }
 
-std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights,
+std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights, int64_t offset,
                                                    const dnnl::memory::desc& from,
                                                    const dnnl::memory::desc& to) {
-  if (!weights.constant()) return pack(weights, from, to);
-  const std::shared_ptr<Slot> slot = slot_of(weights, from, to);
+  void* const elements = static_cast<char*>(weights.data()) + offset;
+  if (!weights.constant()) return pack(elements, from, to);
+  const std::shared_ptr<Slot> slot = slot_of(weights, elements, from, to);
   std::lock_guard lock(slot->mutex);
-  if (!slot->memory) slot->memory = pack(weights, from, to);
+  if (!slot->memory) slot->memory = pack(elements, from, to);
   return slot->memory;
 }
 

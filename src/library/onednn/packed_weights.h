@@ -9,9 +9,10 @@
 
 namespace tenon::onednn {
 
-// `weights`, whose memory `from` describes, in the layout `to`. A constant is packed once and kept
-// until forget_unused() finds that it is gone. The returned memory owns its buffer. Thread-safe.
-std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights,
+// The elements of `weights` from byte `offset` on that `from` describes, in the layout `to`. Those
+// of a constant are packed once and kept until forget_unused() finds that it is gone. The returned
+// memory owns its buffer. Thread-safe.
+std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights, int64_t offset,
                                                    const dnnl::memory::desc& from,
                                                    const dnnl::memory::desc& to);
 // Frees weights that were packed from constants that no longer exist.

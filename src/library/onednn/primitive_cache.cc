@@ -154,7 +154,8 @@ void CachedPlan::run(const Operands& operands) {
   const Counted workspace(plan_.scratchpad_bytes + (packs_now ? plan_.weights.get_size() : 0));
   std::shared_ptr<const dnnl::memory> packed;
   if (packs_) {
-    packed = packed_weights(operands.weights, plan_.given_weights, plan_.weights);
+    packed = packed_weights(operands.weights, operands.weights_offset, plan_.given_weights,
+                            plan_.weights);
     pass(DNNL_ARG_WEIGHTS, *packed);
   } else {
     bind(DNNL_ARG_WEIGHTS, frame->weights,

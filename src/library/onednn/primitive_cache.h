@@ -15,8 +15,8 @@ namespace tenon::onednn {
 
 const dnnl::engine& cpu_engine();
 
-// What a call of a primitive reads and writes; bias and residual may be null. `weights_offset`, in
-// bytes, is zero for weights that are packed.
+// What a call of a primitive reads and writes; bias and residual may be null. Its weights start at
+// byte `weights_offset`.
 struct Operands {
   void *source, *bias, *residual, *out;
   const Tensor& weights;
@@ -24,8 +24,8 @@ struct Operands {
 };
 
 // A primitive can't be interrupted. A call that multiplies more often is divided, with a poll
-// (support/poll.h) before each part: 2.5e8 take 25 ms at 20 GFLOPS.
-inline constexpr double kMostBetweenPolls = 2.5e8;
+// (support/poll.h) before each part: 8e8 take 40 ms at 40 GFLOPS.
+inline constexpr double kMostBetweenPolls = 8e8;
 
 // How many of `count` items a part has, if `fitting` fit: parts of about the same size.
 inline int64_t at_most(double fitting, int64_t count) {

@@ -162,7 +162,8 @@ class Machine final : private CallContext, private MachineState {
 
   // What the machine's pool has done; from any thread.
   PoolStats memory() const { return pool_->stats(); }
-  // Returns the pool's free memory, and that of this thread's dead objects, to the system. A Usage error if a call runs on another thread.
+  // Returns the pool's free memory, and that of this thread's dead objects, to the system. A Usage
+  // error if a call runs on another thread.
   void trim();
 
   // The error of a call to a machine that runs one on another thread.

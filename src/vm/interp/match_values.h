@@ -16,8 +16,8 @@ void check_result(const FunctionUnit& function, const AnyView& value);
 // type, rank and constant sizes.
 void check_output(const FunctionUnit& function, size_t result, const AnyView& value);
 
-// Whether no code matches arguments of the type: it is a scalar's (an integer in the type's range, a
-// boolean, or a float; none stands for another) or a registered type.
+// Whether no code matches arguments of the type: it is a scalar's (an integer in the type's range,
+// a boolean, or a float; none stands for another) or a registered type.
 bool is_unmatched(const SignatureType& type);
 
 // A Usage error that names the parameter if an argument doesn't fit it, for those types. `captures`
