@@ -48,7 +48,8 @@ void clean_up_on_signals() {
     remove_temporary_files();
     raise(signal);  // with the default action, which SA_RESETHAND restored
   };
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  // On the thread's alternate stack (library/onednn/signal_stack.h).
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER | SA_ONSTACK);
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE}) {
     struct sigaction before {};
     if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {

@@ -2,8 +2,10 @@
 // offers cover what they compute.
 #include <gtest/gtest.h>
 #include <omp.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <atomic>
 #include <barrier>
@@ -376,6 +378,26 @@ TEST(Packing, IsForgottenWithItsConstant) {
   }
   function_named("onednn.forget_unused")();
   EXPECT_EQ(kept(), before);
+}
+
+// A product runs while the stack pointer points into a small block of the heap.
+TEST(Threads, HandleSignalsOnStacksOfTheirOwn) {
+  std::thread([] {
+    Tensor out = ones({2, 4});
+    EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), out, Shape({1, 0})), "a value");
+    static std::atomic<int> flags = 0;
+    struct sigaction action {
+    }, before{};
+    action.sa_handler = [](int) {
+      stack_t stack{};
+      if (sigaltstack(nullptr, &stack) == 0) flags = stack.ss_flags;
+    };
+    action.sa_flags = SA_ONSTACK;
+    ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+    ASSERT_EQ(pthread_kill(pthread_self(), SIGUSR1), 0);
+    ASSERT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
+    EXPECT_TRUE(flags & SS_ONSTACK);
+  }).join();
 }
 
 TEST(Threads, AForkedChildGoesOnWithoutThem) {

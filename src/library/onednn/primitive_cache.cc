@@ -10,6 +10,7 @@
 
 #include "device/call_context.h"
 #include "library/onednn/packed_weights.h"
+#include "library/onednn/signal_stack.h"
 #include "library/onednn/team.h"
 #include "support/error.h"
 
@@ -134,6 +135,7 @@ std::unique_ptr<Frame> CachedPlan::take_frame() {
 
 void CachedPlan::run(const Operands& operands) {
   const TeamScope team(plan_.threads);
+  ensure_signal_stacks(plan_.threads);
   std::unique_ptr<Frame> frame = take_frame();
   std::array<dnnl_exec_arg_t, 6> arguments;
   int count = 0;
