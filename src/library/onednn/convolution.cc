@@ -55,6 +55,11 @@ void check_tensors(const Convolution& c) {
   if (c.out->layout & LayoutWord::kReadOnly) fail("'out' is read-only");
 }
 
+// How far a window extends along a spatial axis.
+int64_t extent_of(const Convolution& c, int32_t axis) {
+  return (c.weights.dim(axis) - 1) * c.dilations[static_cast<size_t>(axis)] + 1;
+}
+
 // Checks everything else that oneDNN doesn't check. Depends only on the key.
 void check_sizes(const Convolution& c) {
   const int64_t rank = c.x.rank(), spatial = rank - 2;
@@ -83,7 +88,7 @@ void check_sizes(const Convolution& c) {
         !within(end, 0) || !within(c.weights.dim(axis), 1) || !within(c.x.dim(axis + 1), 0)) {
       fail("a stride, dilation, pad or size is out of range");
     }
-    const int64_t window = (c.weights.dim(axis) - 1) * c.dilations[at] + 1;
+    const int64_t window = extent_of(c, axis);
     const int64_t room = c.x.dim(axis + 1) + begin + end - window;
     if (room < 0 || c.out.dim(axis + 1) != room / c.strides[at] + 1) {
       fail(cat("out has size ", c.out.dim(axis + 1), " on axis ", i + 1));
@@ -184,9 +189,8 @@ void run_whole(const Convolution& c) {
   key.add(static_cast<int64_t>(c.activation));
   key.add(double{c.alpha});
   key.add(double{c.beta});
-  const auto data = [](const Tensor& t) { return t ? t.data() : nullptr; };
   run_planned(key, [&] { return make(c); },
-              {data(c.x), data(c.bias), data(c.residual), data(c.out), c.weights});
+              {data_of(c.x), data_of(c.bias), data_of(c.residual), data_of(c.out), c.weights});
 }
 
 // `count` items of an axis from the place `at` on: of the first axis, or of the second in one item
@@ -206,7 +210,7 @@ Tensor part_of(const Tensor& tensor, std::span<const int64_t> at, int64_t count)
 // Runs rows [first, end) of the first spatial axis of an image of the result.
 void run_rows(const Convolution& c, int64_t image, int64_t first, int64_t end) {
   const int64_t size = c.x.dim(1), stride = c.strides[0];
-  const int64_t window = (c.weights.dim(0) - 1) * c.dilations[0] + 1;
+  const int64_t window = extent_of(c, 0);
   const int64_t from = first * stride - c.pads[0];
   const int64_t to = (end - 1) * stride - c.pads[0] + window;
   std::vector<int64_t> pads(c.pads.dims().begin(), c.pads.dims().end());
@@ -228,7 +232,7 @@ void run_in_parts(const Convolution& c) {
   const int64_t images = c.out.dim(0), rows = c.out.dim(1);
   const double of_image =
       static_cast<double>(c.out.count() / images) * static_cast<double>(window_of(c));
-  const int64_t window = (c.weights.dim(0) - 1) * c.dilations[0] + 1;
+  const int64_t window = extent_of(c, 0);
   const bool has_rows = c.pads[0] < window && c.pads[c.strides.size()] < window;
   const int64_t some_images = at_most(kMostBetweenPolls / of_image, images);
   const int64_t some_rows =

@@ -187,8 +187,7 @@ Key key_of(const Product& p) {
 }
 
 Operands operands_of(const Product& p) {
-  const auto data = [](const Tensor& t) { return t ? t.data() : nullptr; };
-  return {data(p.a), data(p.bias), data(p.residual), data(p.out), p.b};
+  return {data_of(p.a), data_of(p.bias), data_of(p.residual), data_of(p.out), p.b};
 }
 
 // A part of a product: of each axis of the result, `count[i]` items from `first[i]` on.

@@ -5,10 +5,10 @@
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <csignal>
 
 #include <atomic>
 #include <barrier>
+#include <csignal>
 #include <thread>
 
 #include "device/parallel.h"
@@ -110,6 +110,10 @@ TEST(MatMul, ShapesThatDoNotFitAreRefused) {
             "onednn.matmul: a permutation has a repeated or invalid axis");
 }
 
+int64_t packings() {
+  return function_named("onednn.packing_count")().as<int64_t>();
+}
+
 // Small integers, so that sums of products are exact.
 Tensor numbers(std::vector<int64_t> shape, int64_t factor) {
   Tensor t = Tensor::empty(shape, f32);
@@ -159,9 +163,9 @@ TEST(MatMul, PacksTheBlocksOfAConstant) {
   const Tensor a = numbers({rows, inner}, 3), b = numbers({inner, columns}, 7).as_constant();
   Tensor out = ones({rows, columns});
   EXPECT_EQ(product(a, b, out, Shape({0, 1})), "a value");
-  const int64_t before = function_named("onednn.packing_count")().as<int64_t>();
+  const int64_t before = packings();
   EXPECT_EQ(product(a, b, out, Shape({0, 1})), "a value");
-  EXPECT_EQ(function_named("onednn.packing_count")().as<int64_t>(), before);
+  EXPECT_EQ(packings(), before);
   for (int64_t at = 0; at < out.count(); at += 4999) {
     float sum = 0;
     for (int64_t i = 0; i < inner; ++i) {
@@ -232,10 +236,6 @@ TEST(Convolution, IsDividedBetweenRowsAndImages) {
     poller.stop_at = 2;
     EXPECT_EQ(conv.run(), "stopped");
   }
-}
-
-int64_t packings() {
-  return function_named("onednn.packing_count")().as<int64_t>();
 }
 
 TEST(Packing, IsKeptForAConstantAndNothingElse) {

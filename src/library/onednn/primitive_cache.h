@@ -44,6 +44,11 @@ struct Plan {
   int32_t threads = 1;  // for which oneDNN divided the work
 };
 
+// The elements of a tensor that may be null.
+inline void* data_of(const Tensor& tensor) {
+  return tensor ? tensor.data() : nullptr;
+}
+
 // Everything that a plan, and the checks before it, depend on.
 class Key {
  public:
