@@ -6,36 +6,6 @@
 
 namespace tenon {
 
-HostTensorFault fault_in_strides(const DLTensor& t) {
-  int64_t extent = 0;  // the farthest element, in elements
-  for (int32_t i = 0; i < t.ndim; ++i) {
-    int64_t step;
-    const int64_t size = t.strides[i] < 0 ? -(t.strides[i] + 1) : t.strides[i];
-    if (__builtin_mul_overflow(size, t.shape[i] - 1, &step) ||
-        __builtin_add_overflow(extent, step, &extent) ||
-        extent > (int64_t{1} << 62) / DataType(t.dtype).bytes()) {
-      return HostTensorFault::Strides;
-    }
-  }
-  return HostTensorFault::None;
-}
-
-void refuse_host_tensor(const DLTensor& t, HostTensorFault fault) {
-  using Fault = HostTensorFault;
-  if (fault == Fault::DType) {
-    throw Error(ErrorKind::Unsupported,
-                cat("a tensor can't have elements of type ", to_text(DataType(t.dtype))))
-        .expected("bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64");
-  }
-  std::string found = "no data";
-  if (fault == Fault::NoShape) found = "no shape";
-  if (fault == Fault::Rank) found = cat(t.ndim, " dimensions");
-  if (fault == Fault::Shape) found = cat("the shape ", to_text(shape_of(t)));
-  if (fault == Fault::Strides)
-    found = cat("strides ", to_text(std::span<const int64_t>(t.strides, shape_of(t).size())));
-  throw Error(ErrorKind::Usage, "invalid DLPack tensor").found(found);
-}
-
 namespace {
 
 // How a DLPack tensor's memory is given back.

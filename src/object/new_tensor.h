@@ -42,9 +42,6 @@ Ref<TensorObj> new_tensor(const DLTensor& like, Ref<Object>&& owner, uint64_t fl
 // null, is called when the last view of it dies, or at once if this throws: Usage for an invalid
 // tensor, Unsupported for its dtype.
 Tensor host_tensor(const DLTensor& view, bool read_only, const HostMemory& memory);
-enum class HostTensorFault { None, Rank, NoShape, DType, Shape, NoData, Strides };
-HostTensorFault fault_in_strides(const DLTensor& view);  // those of a tensor with elements
-[[noreturn]] void refuse_host_tensor(const DLTensor& view, HostTensorFault fault);
 
 // Of a tensor with a valid rank.
 inline std::span<const int64_t> shape_of(const DLTensor& t) {

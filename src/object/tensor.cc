@@ -84,7 +84,23 @@ Ref<TensorObj> new_tensor(const DLTensor& like, Ref<Object>&& owner, uint64_t fl
 
 namespace {
 
-using Fault = HostTensorFault;
+// What a host's tensor can have that Tenon's can't.
+enum class Fault { None, Rank, NoShape, DType, Shape, NoData, Strides };
+
+// Of a tensor with elements.
+Fault fault_in_strides(const DLTensor& t) {
+  int64_t extent = 0;  // the farthest element, in elements
+  for (int32_t i = 0; i < t.ndim; ++i) {
+    int64_t step;
+    const int64_t size = t.strides[i] < 0 ? -(t.strides[i] + 1) : t.strides[i];
+    if (__builtin_mul_overflow(size, t.shape[i] - 1, &step) ||
+        __builtin_add_overflow(extent, step, &extent) ||
+        extent > (int64_t{1} << 62) / DataType(t.dtype).bytes()) {
+      return Fault::Strides;
+    }
+  }
+  return Fault::None;
+}
 
 inline Fault fault_in(const DLTensor& t) {
   if (static_cast<uint32_t>(t.ndim) > kMaxRank) return Fault::Rank;
@@ -97,12 +113,27 @@ inline Fault fault_in(const DLTensor& t) {
   return t.strides ? fault_in_strides(t) : Fault::None;
 }
 
+[[noreturn, gnu::cold]] void refuse(const DLTensor& t, Fault fault) {
+  if (fault == Fault::DType) {
+    throw Error(ErrorKind::Unsupported,
+                cat("a tensor can't have elements of type ", to_text(DataType(t.dtype))))
+        .expected("bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64");
+  }
+  std::string found = "no data";
+  if (fault == Fault::NoShape) found = "no shape";
+  if (fault == Fault::Rank) found = cat(t.ndim, " dimensions");
+  if (fault == Fault::Shape) found = cat("the shape ", to_text(shape_of(t)));
+  if (fault == Fault::Strides)
+    found = cat("strides ", to_text(std::span<const int64_t>(t.strides, shape_of(t).size())));
+  throw Error(ErrorKind::Usage, "invalid DLPack tensor").found(found);
+}
+
 // The same for a tensor of the host's. Throws Usage for an invalid one and Unsupported for its
 // dtype.
 Ref<TensorObj> wrap(const DLTensor& t, Ref<Object>&& owner, uint64_t flags,
                     const HostMemory* host) {
   if (const Fault fault = fault_in(t); fault != Fault::None) [[unlikely]]
-    refuse_host_tensor(t, fault);
+    refuse(t, fault);
   return new_tensor(t, std::move(owner), flags, host);
 }
 

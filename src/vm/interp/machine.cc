@@ -23,6 +23,11 @@ constexpr size_t kFirstFrames = 1024;
 // Stack beyond this goes back to the system after a call.
 constexpr size_t kKeptStack = size_t{1} << 20;
 
+// Whether kernels can read the elements where they are.
+bool is_usable(const Tensor& t) {
+  return t.compact() && is_aligned(t);
+}
+
 }  // namespace
 
 [[gnu::cold]] Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
@@ -56,7 +61,7 @@ bool Machine::may_write(const Tensor& tensor) const {
 
 void Machine::protect_tensor(Any* value) {
   const Tensor& t = payload_as<Tensor>(*value);
-  if (t.compact() && is_aligned(t)) {
+  if (is_usable(t)) {
     if (!t.read_only() && !may_write(t)) *value = Any(t.as_read_only());
     return;
   }
@@ -80,10 +85,8 @@ void Machine::protect_tensor(Any* value) {
 
 Any Machine::prepare(const AnyView& argument) {
   if (argument.type_index == TypeIndex::Tensor && argument.v.object) [[likely]] {
-    constexpr uint64_t kProtected = LayoutWord::kCompact | LayoutWord::kReadOnly;
     const Tensor& t = payload_as<Tensor>(argument);
-    if (t->is_ours() && (t.layout() & kProtected) == kProtected && is_aligned(t))
-      return Any(argument);
+    if (t->is_ours() && is_usable(t) && t.read_only()) return Any(argument);
   }
   Any value = admit(argument);
   protect(&value);
