@@ -74,9 +74,8 @@ nb::object function_of(const Program& program, const nb::str& name, const tenon_
 tenon_limits limits_of(const nb::dict& given);
 nb::object new_object(Value value);
 
-// "float32", "bfloat16", "bool": the names of NumPy and ml_dtypes.
-std::string dtype_name(DLDataType dtype);
-// The same as a tenon._values.DType, which NumPy's own dtypes equal.
+// The name of a dtype ("float32", "bfloat16", "bool": NumPy's and ml_dtypes') as a
+// tenon._values.DType, which NumPy's own dtypes equal.
 nb::object dtype_object(DLDataType dtype);
 
 // Whether it is an instance of NumPy's class of that name. `known`, null at first, keeps the class.

@@ -9,6 +9,7 @@
 #include "python/src/classes.h"
 #include "python/src/data.h"
 #include "python/src/error.h"
+#include "python/src/tensor_data.h"
 
 namespace tenon::python {
 namespace {

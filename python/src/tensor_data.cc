@@ -1,0 +1,141 @@
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_25_API_VERSION
+#include "python/src/tensor_data.h"
+
+#include <numpy/ndarraytypes.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenon::python {
+namespace {
+
+constexpr DtypeRow kDtypes[] = {
+    {"bool", dtype(kDLBool, 8), "?", NPY_BOOL},
+    {"int8", dtype(kDLInt, 8), "b", NPY_INT8},
+    {"int16", dtype(kDLInt, 16), "h", NPY_INT16},
+    {"int32", dtype(kDLInt, 32), "i", NPY_INT32},
+    {"int64", dtype(kDLInt, 64), "q", NPY_INT64},
+    {"uint8", dtype(kDLUInt, 8), "B", NPY_UINT8},
+    {"uint16", dtype(kDLUInt, 16), "H", NPY_UINT16},
+    {"uint32", dtype(kDLUInt, 32), "I", NPY_UINT32},
+    {"uint64", dtype(kDLUInt, 64), "Q", NPY_UINT64},
+    {"float16", dtype(kDLFloat, 16), "e", NPY_FLOAT16},
+    {"float32", dtype(kDLFloat, 32), "f", NPY_FLOAT32},
+    {"float64", dtype(kDLFloat, 64), "d", NPY_FLOAT64},
+    {"bfloat16", dtype(kDLBfloat, 16), "", -1},
+};
+
+bool same(DLDataType a, DLDataType b) {
+  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+
+// The rows by NumPy's number, which has few values; null for the others.
+constexpr size_t kNumpyNumbers = 32;
+constexpr auto kByNumpy = [] {
+  std::array<const DtypeRow*, kNumpyNumbers> rows{};
+  for (const DtypeRow& row : kDtypes)
+    if (row.numpy >= 0) rows[static_cast<size_t>(row.numpy)] = &row;
+  return rows;
+}();
+
+}  // namespace
+
+const DtypeRow* row_of(DLDataType type) {
+  for (const DtypeRow& row : kDtypes)
+    if (same(row.dtype, type)) return &row;
+  return nullptr;
+}
+
+const DtypeRow* row_of_numpy(int number) {
+  return static_cast<size_t>(number) < kNumpyNumbers ? kByNumpy[static_cast<size_t>(number)]
+                                                     : nullptr;
+}
+
+const DtypeRow* row_of_ml_dtype(std::string_view name, int64_t bits) {
+  for (const DtypeRow& row : kDtypes)
+    if (row.numpy < 0 && name == row.name && bits == row.dtype.bits) return &row;
+  return nullptr;
+}
+
+const DtypeRow* row_of_format(std::string_view format) {
+  // C's long has 64 bits here, under a code of its own.
+  if (format == "l") return row_of(dtype(kDLInt, 8 * sizeof(long)));
+  if (format == "L") return row_of(dtype(kDLUInt, 8 * sizeof(long)));
+  for (const DtypeRow& row : kDtypes)
+    if (*row.format && format == row.format) return &row;
+  return nullptr;
+}
+
+std::string dtype_name(DLDataType type) {
+  if (const DtypeRow* row = row_of(type)) return row->name;
+  tenon_any raw = TENON_NONE_VALUE;
+  raw.type_index = TENON_DTYPE;
+  raw.v.dtype = type;
+  return nb::cast<std::string>(repr_of(Value::copy_of(raw)));
+}
+
+size_t elements_of(const DLTensor& t) {
+  size_t count = 1;
+  for (int32_t i = 0; i < t.ndim; ++i) count *= static_cast<size_t>(t.shape[i]);
+  return count;
+}
+size_t bytes_of(const DLTensor& t) {
+  return (t.dtype.bits + 7u) / 8u * t.dtype.lanes * elements_of(t);
+}
+
+bool is_empty(const DLTensor& t) {
+  return std::find(t.shape, t.shape + t.ndim, 0) != t.shape + t.ndim;
+}
+
+bool is_compact(const DLTensor& t) {
+  if (!t.strides || is_empty(t)) return true;
+  int64_t stride = 1;
+  for (int32_t i = t.ndim; i-- > 0; stride *= t.shape[i]) {
+    if (t.shape[i] != 1 && t.strides[i] != stride) return false;
+  }
+  return true;
+}
+
+bool is_column_major(const DLTensor& t) {
+  if (is_empty(t)) return true;
+  if (!t.strides) {
+    return std::count_if(t.shape, t.shape + t.ndim, [](int64_t n) { return n != 1; }) <= 1;
+  }
+  int64_t stride = 1;
+  for (int32_t i = 0; i < t.ndim; stride *= t.shape[i++]) {
+    if (t.shape[i] != 1 && t.strides[i] != stride) return false;
+  }
+  return true;
+}
+
+void require_host(const DLTensor& t) {
+  if (!is_elsewhere(t)) return;
+  throw nb::builtin_exception(nb::exception_type::buffer_error, kElsewhere);
+}
+
+void copy_elements(const DLTensor& t, char* to) {
+  require_host(t);
+  const size_t count = elements_of(t);
+  if (count == 0) return;
+  const char* const from = static_cast<const char*>(data_of(t));
+  if (is_compact(t)) {
+    std::memcpy(to, from, bytes_of(t));
+    return;
+  }
+  const size_t element = bytes_of(t) / count;
+  const auto rank = static_cast<size_t>(t.ndim);
+  std::vector<int64_t> at(rank, 0);
+  for (size_t n = 0; n < count; ++n, to += element) {
+    int64_t place = 0;
+    for (size_t i = 0; i < rank; ++i) place += at[i] * t.strides[i];
+    std::memcpy(to, from + place * static_cast<int64_t>(element), element);
+    for (size_t i = rank; i-- > 0 && ++at[i] == t.shape[i];) at[i] = 0;
+  }
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,59 @@
+// The elements of tensors as Python sees them: dtypes under the names of NumPy and of the buffer
+// protocol, and where the elements are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "python/src/value.h"
+
+namespace tenon::python {
+
+constexpr DLDataType dtype(int code, int bits) {
+  return {static_cast<uint8_t>(code), static_cast<uint8_t>(bits), 1};
+}
+
+// A dtype that both sides have.
+struct DtypeRow {
+  const char* name;
+  DLDataType dtype;
+  const char* format;  // the buffer protocol's code, empty where it has none
+  int numpy;           // NumPy's number; -1 for the dtypes of ml_dtypes
+};
+
+// The row of a dtype, or null.
+const DtypeRow* row_of(DLDataType type);
+const DtypeRow* row_of_numpy(int number);
+const DtypeRow* row_of_ml_dtype(std::string_view name, int64_t bits);
+const DtypeRow* row_of_format(std::string_view format);
+
+// "float32", "bfloat16", "bool": the names of NumPy and ml_dtypes; the language's of another dtype.
+std::string dtype_name(DLDataType type);
+
+size_t elements_of(const DLTensor& t);
+size_t bytes_of(const DLTensor& t);
+bool is_empty(const DLTensor& t);
+
+// In row-major order without gaps. An empty tensor is, whatever its strides; they may have
+// overflowed.
+bool is_compact(const DLTensor& t);
+// In column-major order without gaps.
+bool is_column_major(const DLTensor& t);
+
+inline constexpr char kElsewhere[] = "this tensor is on another device: copy it to the CPU first";
+inline bool is_elsewhere(const DLTensor& t) {
+  return t.device.device_type != kDLCPU;
+}
+// A BufferError unless the host can read the memory.
+void require_host(const DLTensor& t);
+
+inline void* data_of(const DLTensor& t) {
+  return static_cast<char*>(t.data) + t.byte_offset;
+}
+
+// Copies the elements in row-major order.
+void copy_elements(const DLTensor& t, char* to);
+
+}  // namespace tenon::python
