@@ -427,7 +427,7 @@ class VirtualMachine(_Functions):
         limits = ", ".join(f"{k}={v}" for k, v in dataclasses.asdict(self.limits).items() if v is not None)
         return (
             f"<tenon.VirtualMachine of {', '.join(self.executable.functions)}; memory={self.memory!r}, "
-            f"threads={self.threads}, limits: {limits or 'none'}>"
+            f"threads={self.threads}, inter_op={self.inter_op}, limits: {limits or 'none'}>"
         )
 
     def submit(self, function: str, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:

@@ -90,9 +90,10 @@ class SessionOptions:
     """Options of ``InferenceSession``, with the names of ``onnxruntime.SessionOptions``, which is taken as well, but for
     its sizes, which it doesn't tell.
 
-    ``intra_op_num_threads`` run the loops of a call's kernels, 0 for all; the sizes of
-    ``add_free_dimension_override_by_name`` are those of ``tenon.compile(dims=...)``. The other settings are about how ONNX
-    Runtime works, and change nothing.
+    ``intra_op_num_threads`` run the loops of a call's kernels, 0 for all; where ``execution_mode`` is ``ORT_PARALLEL``,
+    ``inter_op_num_threads`` run calls that don't depend on each other, 0 for as many as there are processors
+    (``inter_op`` of ``tenon.compile`` and ``tenon.VirtualMachine``); the sizes of ``add_free_dimension_override_by_name``
+    are those of ``tenon.compile(dims=...)``. The other settings are about how ONNX Runtime works, and change nothing.
     """
 
     intra_op_num_threads: int = 0
@@ -130,10 +131,23 @@ class SessionOptions:
         """Does nothing: the entries are about ONNX Runtime."""
 
 
+def _inter_op(session: Any) -> int:
+    """The threads that run calls which don't depend on each other: in ONNX Runtime's parallel mode alone, a member of
+    its enum ExecutionMode or that member's name."""
+    if not str(getattr(session, "execution_mode", "")).endswith("ORT_PARALLEL"):
+        return 1
+    return int(session.inter_op_num_threads) or len(os.sched_getaffinity(0))
+
+
 def _with(options: dict[str, Any], session: Any) -> dict[str, Any]:
     """The options of ``tenon.compile`` with those of the session's options that are meant for it."""
+    given: dict[str, Any] = dict(options)
     dims = getattr(session, "_dims", None)
-    return {**options, "dims": {**dims, **(options.get("dims") or {})}} if dims else options
+    if dims:
+        given["dims"] = {**dims, **(options.get("dims") or {})}
+    if _inter_op(session) > 1:
+        given.setdefault("inter_op", _inter_op(session))
+    return given
 
 
 class InferenceSession:
@@ -174,8 +188,12 @@ class InferenceSession:
         self._frozen = frozenset(said.pop("defaults", ()))
         self._metadata = ModelMetadata(**said) if said else None
         threads = int(getattr(sess_options, "intra_op_num_threads", 0))
+        inter_op = _inter_op(sess_options)
         # Calls of an executable's own functions are the fastest.
-        self._function = (VirtualMachine(self.executable, threads=threads) if threads else self.executable)["main"]
+        own = threads == 0 and inter_op == 1
+        self._function = (
+            self.executable if own else VirtualMachine(self.executable, threads=threads, inter_op=inter_op)
+        )["main"]
         signature = self.executable.signature("main")
         self._inputs = [_node_arg(p) for p in signature.params]
         self._input_names = {node.name for node in self._inputs}

@@ -363,7 +363,7 @@ def test_a_file_that_cannot_be_written_is_named(add):
 def test_executables_and_machines_show_themselves(add):
     assert "<table>" in add._repr_html_() and "main" in add._repr_html_()
     machine = tenon.VirtualMachine(add, limits=tenon.Limits(depth=7))
-    assert repr(machine) == "<tenon.VirtualMachine of main; memory='pooled', threads=0, limits: depth=7>"
+    assert repr(machine) == "<tenon.VirtualMachine of main; memory='pooled', threads=0, inter_op=1, limits: depth=7>"
 
 
 def test_a_pool_of_processes_calls_an_executable(add, x):

@@ -50,6 +50,33 @@ def test_settings_of_a_session_are_taken(relu_model, x):
     check(tenon.InferenceSession(relu_model, sess_options=theirs), x)
 
 
+def test_threads_between_operators_need_the_parallel_mode(relu_model, x, monkeypatch):
+    seen = {}
+
+    def recorded(name, function):
+        def call(*args, **kwargs):
+            seen[name] = kwargs.get("inter_op", 1)
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(tenon._session, name, call)
+
+    recorded("compile", tenon.compile)
+    recorded("VirtualMachine", tenon.VirtualMachine)
+    options = tenon.SessionOptions()
+    options.inter_op_num_threads = 2
+    check(tenon.InferenceSession(relu_model, options), x)
+    assert seen == {"compile": 1}
+    options.execution_mode = "ORT_PARALLEL"
+    check(tenon.InferenceSession(relu_model, options), x)
+    assert seen == {"compile": 2, "VirtualMachine": 2}
+    onnxruntime = pytest.importorskip("onnxruntime")
+    theirs = onnxruntime.SessionOptions()
+    theirs.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL
+    theirs.inter_op_num_threads = 3
+    check(tenon.InferenceSession(relu_model, theirs), x)
+    assert seen == {"compile": 3, "VirtualMachine": 3}
+
+
 def test_providers_must_include_the_cpu(relu_model, x):
     both = ["CUDAExecutionProvider", ("CPUExecutionProvider", {})]
     session = tenon.InferenceSession(relu_model, providers=both)
