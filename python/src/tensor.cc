@@ -226,7 +226,7 @@ PyTypeObject* tensor_class() {
 
 // "tensor[2; i64] = [3, 4]"; the type alone where there is no NumPy, or no dtype of NumPy's.
 nb::object text_of(nb::handle_t<Tensor> self) {
-  const nb::object type = repr_of(Tensor::of(self).value);
+  nb::object type = repr_of(Tensor::of(self).value);
   try {
     const nb::object prefix = type + nb::str(" = ");
     constexpr int kShownElements = 64;
