@@ -3,6 +3,11 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <string>
 
 #include "python/src/classes.h"
@@ -79,17 +84,35 @@ nb::object from_bytes(nb::bytes bytes, bool untrusted, int64_t deadline_ns, int6
       [&](tenon_any* out) { return tenon_program_from_bytes(data, size, &o.options, out); });
 }
 
-// Loads the file that `compile(module, options)` returns, which never becomes a Python object: it
-// may be large.
+// A file in memory without a name.
+class MemoryFile {
+ public:
+  MemoryFile() : descriptor_(memfd_create("tenon.compile", MFD_CLOEXEC)) {
+    if (descriptor_ >= 0) return;
+    PyErr_SetObject(PyExc_OSError, nb::make_tuple(errno, std::strerror(errno)).ptr());
+    throw nb::python_error();
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  ~MemoryFile() { close(descriptor_); }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  const int descriptor_;
+};
+
+// Loads the file that `compile(module, options, path)` writes, which the program maps: it may be
+// too large to be in memory twice.
 nb::object compiled(const Function& compile, nb::handle module, nb::handle options,
                     nb::handle name_in_errors) {
   const LoadOptions o(name_in_errors);
-  const Value arguments[] = {to_value(module), to_value(options)};
-  Value file;
+  const MemoryFile file;
+  const std::string path = file.path();
+  const Value arguments[] = {to_value(module), to_value(options), to_value(nb::str(path.c_str()))};
   return loaded([&](tenon_any* out) {
-    if (tenon_function_call(compile.value.get(), arguments[0].get(), 2, file.out()) != 0) return -1;
-    const tenon_text bytes = tenon_string_view(file.get());
-    return tenon_program_from_bytes(bytes.data, bytes.size, &o.options, out);
+    Value size;
+    if (tenon_function_call(compile.value.get(), arguments[0].get(), 3, size.out()) != 0) return -1;
+    return tenon_program_load_with(path.c_str(), &o.options, out);
   });
 }
 

@@ -336,6 +336,12 @@ array([3., 4., 5.], dtype=float32)
       [](nb::handle_t<Tensor> self, nb::handle other) { return compared(self, other, Py_NE); },
       nb::arg("other").none(), nb::sig("def __ne__(self, other: object, /) -> typing.Any"));
   c.def("__reduce__", &reduce, nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
+  // Without it, Python would ask for the length.
+  c.def(
+      "__bool__",
+      [](nb::handle_t<Tensor> self) { return nb::cast<bool>(to_numpy(self).attr("__bool__")()); },
+      "Whether the only element isn't zero. A ValueError of NumPy's for any other number of "
+      "elements.");
   c.def("__float__",
         [](nb::handle_t<Tensor> self) { return nb::float_(to_numpy(self).attr("item")()); });
   c.def("__int__",

@@ -45,7 +45,8 @@ def compile(
     - ``passes`` replaces the passes of the level: see ``tenon.transform``.
     - ``import_path`` names folders in which, or below which, the files may lie that a program imports.
     - ``name`` stands for the program in errors: by default the model's path, its graph's name or its class.
-    - ``deadline`` (seconds) and ``memory`` (bytes, by default the machine's) limit the compilation.
+    - ``deadline`` (seconds) and ``memory`` (bytes, by default the machine's) limit the compilation. The executable, which
+      is in memory once, doesn't count.
     - ``options`` are those of ``tenon.compile`` in docs/compiler-library.md: ``level=3``, ``cpu="x86-64-v3"``,
       ``libraries="none"``. An unknown one is an error that lists them.
 
@@ -74,7 +75,7 @@ def compile(
     if isinstance(model, (str, os.PathLike)):
         options["origin"] = _compiler.call("tenon.origin", os.fspath(model), _sizes(dims, shapes) | limits)
     _threads.bound_spinning()
-    program = _tenon.Program.compiled(_compiler.function("tenon.compile"), module, options | limits, name)
+    program = _tenon.Program.compiled(_compiler.function("tenon.compile_to_file"), module, options | limits, name)
     return Executable(program, name)
 
 

@@ -175,6 +175,16 @@ def test_numbers_and_elements():
         len(scalar)
 
 
+def test_truth_is_that_of_the_only_element():
+    def truth(values):
+        return bool(tenon.Tensor(np.array(values, dtype="float32")))
+
+    assert [truth(0), truth(2), truth([0]), truth([[-1]])] == [False, True, False, True]
+    for values in ([0, 0], [1, 1]):
+        with pytest.raises(ValueError, match="more than one element"):
+            truth(values)
+
+
 @pytest.mark.parametrize("a", [np.array(["a"]), np.array([1j]), np.zeros(2, dtype=">f4"), np.array([None])])
 def test_other_dtypes_are_refused_by_name(a):
     with pytest.raises(TypeError, match="no tensors of dtype"):

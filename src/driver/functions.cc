@@ -24,6 +24,7 @@
 #include "json/object_json.h"
 #include "object/reflect.h"
 #include "object/registry.h"
+#include "support/output_file.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"
 #include "vm/asm/python_text.h"
@@ -219,12 +220,41 @@ graph::Module run_passes_function(const graph::Module& module, const Any& passes
   return run_passes(checked(module), compile);
 }
 
+// A compiled module, and the limits of its compilation, which hold for as long as this lives: they
+// are those of writing it, too.
+class Compiled {
+ public:
+  Compiled(const graph::Module& module, HostOptions given)
+      : options_(take_compile_options(given)),
+        budget_(options_.limits, "compiling", "a module"),
+        scope_(&budget_) {
+    given.require_all_taken();
+    unit_ = compile(checked(module), options_);
+  }
+
+  const vm::Unit& unit() const { return unit_; }
+  bool shared() const { return options_.shared; }
+
+ private:
+  const CompileOptions options_;
+  WorkBudget budget_;
+  const WorkBudget::Scope scope_;
+  vm::Unit unit_;
+};
+
 Bytes compile_function(const graph::Module& module, const Any& options) {
-  HostOptions given(options);
-  const CompileOptions compile_options = take_compile_options(given);
-  given.require_all_taken();
-  const vm::Unit unit = compile(checked(module), compile_options);
-  return Bytes(compile_options.shared ? vm::write_shared_to_bytes(unit) : vm::write_to_bytes(unit));
+  const Compiled compiled(module, HostOptions(options));
+  return Bytes(compiled.shared() ? vm::write_shared_to_bytes(compiled.unit())
+                                 : vm::write_to_bytes(compiled.unit()));
+}
+
+int64_t compile_to_file(const graph::Module& module, const Any& options, const String& path) {
+  const Compiled compiled(module, HostOptions(options));
+  OutputFile out(path.str());
+  const auto write = compiled.shared() ? vm::write_shared : vm::write;
+  const size_t bytes = write(compiled.unit(), out, path.str());
+  out.commit();
+  return static_cast<int64_t>(bytes);
 }
 
 Bytes compile_kernels_function(const Bytes& computes, const String& file) {
@@ -356,8 +386,8 @@ In `shapes`, -1 leaves a size symbolic. For several CPUs, the file has code for 
 
 ## Limits
 
-`deadline_ns` is how many nanoseconds the function may take, and `memory` how many bytes of objects and
-tensors it may allocate; -1 means no limit. Functions without `options` have no limits of their own. A
+`deadline_ns` is how many nanoseconds the function may take, and `memory` how many bytes of objects,
+tensors and results it may allocate; -1 means no limit. Functions without `options` have no limits of their own. A
 function that reaches a limit fails with a Runtime error; the same call can succeed with a higher limit.
 LLVM and LLD are interrupted only between passes and between kernels, and the memory that they and
 protobuf work with doesn't count: `tenon compile --isolate` limits that too. A function that runs within a

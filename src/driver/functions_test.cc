@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
+#include <sstream>
 
 #include "graph/ir/module.h"
 #include "loop/kernel.h"
@@ -112,6 +114,36 @@ TEST(CompilerFunctions, AreHeldToLimits) {
                 call("tenon.run_passes", module, Any(), Map<String, Any>{{"memory", 0}});
               }),
               HasSubstr("option memory is out of range"));
+}
+
+TEST(CompilerFunctions, CompileToAFile) {
+  const std::string path = cat(testing::TempDir(), "compiled.tnx");
+  const Map<String, Any> options{{"libraries", "none"}, {"memory", 1 << 28}};
+  const auto bytes = call("tenon.compile", parsed(kTwice), options).as<Bytes>();
+  EXPECT_EQ(call("tenon.compile_to_file", parsed(kTwice), options, path).as<int64_t>(),
+            static_cast<int64_t>(bytes.view().size()));
+  std::stringstream written;
+  written << std::ifstream(path).rdbuf();
+  EXPECT_EQ(written.view(), bytes.view());
+  EXPECT_THAT(
+      failure_of([&] { call("tenon.compile_to_file", parsed(kTwice), Any(), "/missing/x.tnx"); }),
+      HasSubstr("/missing/x.tnx"));
+}
+
+// The bytes of an executable count for its compilation's memory, those of a file don't.
+TEST(CompilerFunctions, CompileLargeConstants) {
+  constexpr int64_t kBytes = int64_t{32} << 20;
+  const Tensor weights = Tensor::empty({kBytes}, u8);
+  std::memset(weights.data(), 0, kBytes);
+  const Any b = call("tenon.build_begin", Map<String, Any>());
+  call("tenon.build_at", b, "/w");
+  const Any main = call("tenon.build_finish", b, "main", weights, Any());
+  const Any module = call("tenon.build_module", Map<String, Any>{{"main", main}}, Any(), Any());
+  const Map<String, Any> options{{"memory", kBytes / 2}};
+  EXPECT_THAT(failure_of([&] { call("tenon.compile", module, options); }),
+              HasSubstr("compiling a module exceeds its memory limit"));
+  const std::string path = cat(testing::TempDir(), "large.tnx");
+  EXPECT_GT(call("tenon.compile_to_file", module, options, path).as<int64_t>(), kBytes);
 }
 
 TEST(CompilerFunctions, ReadWithinLimits) {

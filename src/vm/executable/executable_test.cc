@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "device/work_budget.h"
 #include "object/shape.h"
 #include "object/tensor.h"
+#include "support/poll.h"
 #include "support/test_error.h"
 #include "support/text.h"
 #include "vm/asm/assemble.h"
@@ -79,6 +81,26 @@ TEST(File, ReadsBackEqualAndWritesTheSameBytes) {
   EXPECT_EQ(w.data_as<float>()[3], 4);
   EXPECT_TRUE(w.read_only());
   EXPECT_EQ(reinterpret_cast<uintptr_t>(w.data()) % 64, 0u);
+}
+
+// Hashing a large file's constants polls, and so does copying them; the copy counts.
+TEST(Executable, IsWrittenWithinLimits) {
+  struct Counting final : Poller {
+    void poll() override { ++polls; }
+    int polls = 0;
+  } counting;
+  constexpr int64_t kParts = 6;
+  Unit unit = sample();
+  unit.constants[0].value = Any(Tensor::empty({kParts * int64_t{kPollBytes}}, u8));
+  std::memset(unit.constants[0].value.as<Tensor>().data(), 0, kParts * kPollBytes);
+  {
+    const Poller::Scope scope(&counting);
+    write_to_bytes(unit);
+  }
+  EXPECT_GE(counting.polls, 2 * (kParts - 1));
+  WorkBudget budget({.memory = kPollBytes}, "writing", "a file");
+  const WorkBudget::Scope scope(&budget);
+  EXPECT_THAT(failure_of([&] { write_to_bytes(unit); }), HasSubstr("exceeds its memory limit"));
 }
 
 TEST(File, ConstantsAreUsedWhereTheFileIsMapped) {

@@ -5,9 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "device/call_context.h"
 #include "object/shape.h"
 #include "object/string.h"
 #include "object/tensor.h"
+#include "support/bulk.h"
 #include "support/output_file.h"
 #include "support/phase.h"
 #include "support/text.h"
@@ -367,9 +369,12 @@ struct SharedFile {
 
 template <class Form>
 std::string bytes_of(const Form& form) {
+  charge(form.size());
   std::string out;
   out.reserve(form.size());
-  form.for_each([&](std::string_view bytes) { out += bytes; });
+  form.for_each([&](std::string_view bytes) {
+    in_parts(bytes.size(), [&](size_t at, size_t n) { out += bytes.substr(at, n); });
+  });
   return out;
 }
 
