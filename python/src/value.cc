@@ -141,7 +141,13 @@ Value value_of_other(nb::handle object, const Expected& expected) {
                              out.out()));
     return out;
   }
-  if (PyDict_Check(o)) return map_of(object);
+  if (PyDict_Check(o)) {
+    if (expected.kind == TENON_TENSOR) {
+      throw nb::type_error(
+          "a dict isn't a tensor; inputs by name are keyword arguments: f(**inputs)");
+    }
+    return map_of(object);
+  }
   if (Function* f = nullptr; nb::try_cast(object, f) && f) return Value::copy_of(f->value.any());
   if (Object* v = nullptr; nb::try_cast(object, v) && v) return Value::copy_of(v->value.any());
   if (Program* p = nullptr; nb::try_cast(object, p) && p) return Value::copy_of(p->value.any());

@@ -346,6 +346,7 @@ def load(
     if isinstance(path, (bytes, bytearray, memoryview)):
         program = _tenon.Program.from_bytes(bytes(path), untrusted, *limits, given, name)
     else:
+        path = os.fspath(path)  # a TypeError says what it must be
         program = _tenon.Program.load(path, untrusted, *limits, given, name)
         name = name or os.fsdecode(path)
     return Executable(program, name, untrusted=untrusted, weights=given)

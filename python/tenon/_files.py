@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import stat
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Gives an OSError the caller's path, also one about writing, which has none."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, path) from None
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
@@ -13,16 +24,14 @@ def write_whole(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     target = os.path.realpath(path)
     mode = os.stat(target).st_mode if os.path.exists(target) else None
     if mode is not None and not stat.S_ISREG(mode):
-        with open(target, "wb") as file:
+        with _naming(path), open(target, "wb") as file:
             file.write(data)
         return
     temporary = f"{target}.{secrets.token_hex(8)}.tmp"
-    try:
+    with _naming(path):
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, path) from None
     try:
-        with os.fdopen(handle, "wb") as file:
+        with _naming(path), os.fdopen(handle, "wb") as file:
             file.write(data)
         if mode is not None:
             os.chmod(temporary, stat.S_IMODE(mode))

@@ -78,12 +78,25 @@ def _metadata_of(model: Any) -> dict[str, Any]:
     return dict(_compiler.call("tenon.model_metadata", model, _compiler.limits_of(None, None)) or {})
 
 
-# What does in Tenon what settings of ONNX Runtime do that would change nothing here.
+# What does in Tenon what settings and methods of ONNX Runtime do that there aren't here.
 _INSTEAD = {
+    "io_binding": "arguments and results are never copied: session.executable(x, out=y) writes to y",
+    "run_with_iobinding": "session.executable(x, out=y) writes to y",
+    "run_with_ort_values": "session.executable(x) takes and returns tensors of any library with DLPack",
+    "run_async": "session.executable.submit(x) returns a Future",
+    "end_profiling": "use tenon.profile()",
+    "get_profiling_start_time_ns": "use tenon.profile()",
+    "register_custom_ops_library": "give the library to tenon.compile(custom=[...])",
     "enable_profiling": "use tenon.profile()",
     "profile_file_prefix": "use tenon.profile()",
     "optimized_model_filepath": "save session.executable",
 }
+
+
+def _missing(self: Any, name: str) -> Any:
+    """The ``__getattr__`` of what has the methods of a class of ONNX Runtime, which Python calls for missing ones."""
+    hint = f"; {_INSTEAD[name]}" if name in _INSTEAD else ""
+    raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}", name=name, obj=self)
 
 
 class SessionOptions:
@@ -93,7 +106,9 @@ class SessionOptions:
     ``intra_op_num_threads`` run the loops of a call's kernels, 0 for all; where ``execution_mode`` is ``ORT_PARALLEL``,
     ``inter_op_num_threads`` run calls that don't depend on each other, 0 for as many as there are processors
     (``inter_op`` of ``tenon.compile`` and ``tenon.VirtualMachine``); the sizes of ``add_free_dimension_override_by_name``
-    are those of ``tenon.compile(dims=...)``. The other settings are about how ONNX Runtime works, and change nothing.
+    are those of ``tenon.compile(dims=...)``. A ``graph_optimization_level`` of ``ORT_DISABLE_ALL`` is ``level=0``, of
+    ``ORT_ENABLE_BASIC`` ``level=1``, and any higher one the default. The other settings are about how ONNX Runtime works,
+    and change nothing.
     """
 
     intra_op_num_threads: int = 0
@@ -123,12 +138,35 @@ class SessionOptions:
             raise AttributeError(f"SessionOptions has no setting {name!r}; {hint}", name=name, obj=self)
         super().__setattr__(name, value)
 
+    __getattr__ = _missing
+
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Fixes a symbolic dimension."""
         self._dims[name] = size
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Does nothing: the entries are about ONNX Runtime."""
+
+
+_LEVELS = {
+    "ORT_DISABLE_ALL": 0,
+    "ORT_ENABLE_BASIC": 1,
+    "ORT_ENABLE_EXTENDED": None,
+    "ORT_ENABLE_LAYOUT": None,
+    "ORT_ENABLE_ALL": None,
+}
+
+
+def _level(session: Any) -> int | None:
+    """The level for ``tenon.compile``, None for its default, of a member of ONNX Runtime's enum GraphOptimizationLevel
+    or that member's name."""
+    given = getattr(session, "graph_optimization_level", None)
+    if given is None:
+        return None
+    name = str(given).rpartition(".")[2]
+    if name not in _LEVELS:
+        raise ValueError(f"graph_optimization_level is {given!r}; expected one of {', '.join(_LEVELS)}")
+    return _LEVELS[name]
 
 
 def _inter_op(session: Any) -> int:
@@ -145,6 +183,8 @@ def _with(options: dict[str, Any], session: Any) -> dict[str, Any]:
     dims = getattr(session, "_dims", None)
     if dims:
         given["dims"] = {**dims, **(options.get("dims") or {})}
+    if (level := _level(session)) is not None:
+        given.setdefault("level", level)
     if _inter_op(session) > 1:
         given.setdefault("inter_op", _inter_op(session))
     return given
@@ -176,6 +216,8 @@ class InferenceSession:
         compiled = isinstance(path_or_bytes, Executable) or _is_executable(path_or_bytes)
         if compiled and getattr(sess_options, "_dims", None):
             raise ValueError("a compiled model's sizes are fixed when it is compiled: give them to tenon.compile(dims=...)")
+        if compiled and _level(sess_options) is not None:
+            raise ValueError("a compiled model has been optimized already: give the level to tenon.compile(level=...)")
         if isinstance(path_or_bytes, Executable):
             if options:
                 raise TypeError(f"an Executable takes no options; found {', '.join(options)}")
@@ -233,6 +275,9 @@ class InferenceSession:
         for sequences. ``run_options`` change nothing."""
         if isinstance(output_names, str):
             raise TypeError(f"output_names is a list of names, such as [{output_names!r}]")
+        if not isinstance(input_feed, Mapping):
+            example = ", ".join(f'"{node.name}": ...' for node in self._inputs)
+            raise TypeError(f"input_feed is a dict of the inputs, {{{example}}}; found {type(input_feed).__name__}")
         if not input_feed.keys() <= self._input_names:
             raise self._unknown_input(next(name for name in input_feed if name not in self._input_names))
         results = self._function(**input_feed)
@@ -244,6 +289,8 @@ class InferenceSession:
                 raise ValueError(f"no output is named {', '.join(unknown)}; the outputs are: {', '.join(self._places)}")
             results = [results[self._places[name]] for name in output_names]
         return [_as_numpy(result) for result in results]
+
+    __getattr__ = _missing
 
     def _unknown_input(self, name: str) -> ValueError:
         if name in self._frozen:

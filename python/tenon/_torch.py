@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import inspect
 import logging
 import re
@@ -33,6 +34,14 @@ def to_onnx(
     import torch
 
     more: tuple[Any, ...] = ()
+    if importlib.util.find_spec("onnxscript") is None:
+        raise ModuleNotFoundError(
+            "models of PyTorch need the package onnxscript: pip install onnxscript", name="onnxscript"
+        )
+    if isinstance(model, torch.jit.ScriptModule):
+        raise usage(
+            "PyTorch doesn't export TorchScript modules", help="compile the torch.nn.Module that this one was made from"
+        )
     if isinstance(model, torch.export.ExportedProgram):
         positional: tuple[Any, ...] = ()
     elif args is None and kwargs is None:
@@ -59,7 +68,12 @@ def to_onnx(
     except torch.onnx.OnnxExporterError as error:
         if dynamic_shapes and "user-specified" in _reason(error):
             raise _fixed_size("", _reason(error, prefix="- ")) from error
-        raise
+        raise usage(
+            "PyTorch can't export the model",
+            found=_reason(error),
+            where=_place(error),
+            help="change the model until torch.export.export takes it; the cause of this exception has all that PyTorch says",
+        ) from error
     finally:
         logger.setLevel(level)
     _refuse_changes(program.exported_program.graph_signature)
@@ -302,6 +316,12 @@ def _reason(error: BaseException, prefix: str = "") -> str:
         if line.strip().startswith(prefix):
             return line.strip().removeprefix(prefix)
     return " ".join(line.strip() for line in lines[:2]) if lines[0].endswith(":") else lines[0]
+
+
+def _place(error: BaseException) -> str | None:
+    """The line of the model at which exporting failed, where PyTorch states one: the last of its traceback."""
+    places = re.findall(r'^ *File "(.+?)", line (\d+)', str(error), re.MULTILINE)
+    return ":".join(places[-1]) if places else None
 
 
 def _known(graph: Any, inputs: Sequence[Any]) -> list[Any]:

@@ -118,10 +118,10 @@ def compare(
     """
     proto = proto_of(model)
     arrays = _arrays(proto, random_inputs(proto) if inputs is None else inputs)
-    if isinstance(with_, str):
+    if not isinstance(with_, Mapping):
         if with_ != "onnxruntime":
             raise ValueError(f"there is no reference {with_!r}: with_ is 'onnxruntime' or arrays by ONNX name")
-        reference, expected = with_, _run_onnxruntime(proto, arrays)
+        reference, expected = "onnxruntime", _run_onnxruntime(proto, arrays)
     else:
         import numpy as np
 

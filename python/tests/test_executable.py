@@ -458,3 +458,14 @@ def test_missing_passes_lead_to_the_list_of_them():
     with pytest.raises(tenon.UsageError) as caught:
         tenon.compile(tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { relu(%x) }"), passes=["simplify"])
     assert "tenon.transform.list_passes" in caught.value.help
+
+
+def test_slips_are_errors_that_say_what_to_do():
+    relu = tenon.compile(tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { relu(%x) }"))
+    x = np.ones(3, dtype="float32")
+    with pytest.raises(TypeError, match=r"a dict isn't a tensor; inputs by name are keyword arguments"):
+        relu({"x": x})
+    with pytest.raises(TypeError, match="str, bytes or os.PathLike object, not NoneType"):
+        tenon.load(None)
+    with pytest.raises(OSError, match="/dev/full"):
+        relu.save("/dev/full")

@@ -50,6 +50,45 @@ def test_settings_of_a_session_are_taken(relu_model, x):
     check(tenon.InferenceSession(relu_model, sess_options=theirs), x)
 
 
+def test_the_optimization_level_is_that_of_compile(relu_model, x, monkeypatch):
+    levels = []
+
+    def compile(model, level="default", **options):
+        levels.append(level)
+        return tenon.compile(model, **options)
+
+    monkeypatch.setattr(tenon._session, "compile", compile)
+    options = tenon.SessionOptions()
+    for given in (None, "ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_EXTENDED", "ORT_ENABLE_ALL"):
+        options.graph_optimization_level = given
+        check(tenon.InferenceSession(relu_model, options), x)
+    assert levels == ["default", 0, 1, "default", "default"]
+    options.graph_optimization_level = "ORT_DISABLE_ALL"
+    with pytest.raises(ValueError, match="optimized already"):
+        tenon.InferenceSession(tenon.compile(relu_model), options)
+    options.graph_optimization_level = 77
+    with pytest.raises(ValueError, match="is 77; expected one of ORT_DISABLE_ALL"):
+        tenon.InferenceSession(relu_model, options)
+    onnxruntime = pytest.importorskip("onnxruntime")
+    theirs = onnxruntime.SessionOptions()
+    theirs.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    check(tenon.InferenceSession(relu_model, theirs), x)
+    check(tenon.InferenceSession(relu_model, onnxruntime.SessionOptions()), x)
+    assert levels[-2:] == [0, "default"]
+
+
+def test_what_onnx_runtime_has_besides_says_what_does_it_here(relu_model, x):
+    session = tenon.InferenceSession(relu_model)
+    with pytest.raises(AttributeError, match=r"no attribute 'run_async'; session.executable.submit"):
+        session.run_async
+    with pytest.raises(AttributeError, match="no attribute 'runn'$"):
+        session.runn
+    with pytest.raises(AttributeError, match="no attribute 'register_custom_ops_library'; give the library"):
+        tenon.SessionOptions().register_custom_ops_library("lib.so")
+    with pytest.raises(TypeError, match=r'dict of the inputs, {"x": ...}; found list'):
+        session.run(None, [x])
+
+
 def test_threads_between_operators_need_the_parallel_mode(relu_model, x, monkeypatch):
     seen = {}
 

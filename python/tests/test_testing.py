@@ -245,6 +245,8 @@ def test_what_cannot_be_compared_is_told(model, inputs, expected, tmp_path):
         assert caught.value.found == "a .tnx file"
     with pytest.raises(tenon.UsageError, match="can't be read as an ONNX model"):
         testing.compare(b"no model", inputs, with_=expected)
+    with pytest.raises(ValueError, match="no reference None"):
+        testing.compare(model, inputs, with_=None)
     with pytest.raises(tenon.UsageError, match="input 'x' does not fit the model") as caught:
         testing.compare(model, {"x": np.zeros((3, 4))}, with_=expected)
     assert caught.value.found == "float64[3, 4]" and caught.value.expected == "float32[?, 4]"

@@ -38,6 +38,30 @@ def test_writing_to_a_constant_result_does_not_change_the_program():
     assert exe().tolist() == [1, 2]
 
 
+class BranchesOnData(torch.nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x
+        return x + 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_pytorch_does_not_export_is_an_error_that_says_where():
+    with pytest.raises(tenon.UsageError, match="PyTorch can't export the model") as caught:
+        tenon.compile(BranchesOnData(), args=(torch.ones(2),))
+    assert "data-dependent" in caught.value.found and f"{__file__}:" in caught.value.where
+    assert "\x1b" not in str(caught.value) and caught.value.__cause__ is not None
+    traced = torch.jit.trace(torch.nn.Linear(2, 2), torch.ones(2))
+    with pytest.raises(tenon.UsageError, match="TorchScript"):
+        tenon.compile(traced, args=(torch.ones(2),))
+
+
+def test_a_missing_package_is_named(mlp, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match="pip install onnxscript"):
+        tenon.compile(mlp, args=(torch.ones(1, 4),))
+
+
 class OwnResolution(torch.Tensor):
     def resolve_neg(self):
         return 5

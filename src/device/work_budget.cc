@@ -59,12 +59,10 @@ void WorkBudget::poll() {
     if (work.is_cancelled()) {
       throw Error(ErrorKind::Runtime, cat(subject, " was cancelled")).stopped_by(StopCause::Cancel);
     }
-    constexpr int64_t kMillisecond = 1'000'000;
-    const int64_t ns = work.limits_.deadline.count();
+    const auto ms = static_cast<double>(work.limits_.deadline.count()) / 1e6;
     throw Error(ErrorKind::Runtime, cat(subject, " ran past its deadline"))
         .stopped_by(StopCause::Deadline)
-        .expected(ns % kMillisecond == 0 ? cat("at most ", ns / kMillisecond, " ms")
-                                         : cat("at most ", ns, " ns"))
+        .expected(cat("at most ", ms, " ms"))
         .help(cat("raise the deadline for ", work.activity_));
   };
   CallContext* context = this;

@@ -1,5 +1,6 @@
 #include "driver/foreign_file.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 
@@ -10,6 +11,8 @@ using namespace std::string_view_literals;
 
 constexpr char kExport[] =
     "export the model to ONNX: torch.onnx.export(model, args, \"model.onnx\")";
+constexpr char kCompileInPython[] =
+    "compile it in Python: tenon.compile(torch.export.load(\"model.pt2\")).save(\"model.tnx\")";
 constexpr char kConvert[] = "convert the model to ONNX with tf2onnx: python -m tf2onnx.convert";
 constexpr char kOriginal[] = "export the model to ONNX from the framework that it was made with";
 constexpr char kArray[] = "arrays are inputs of programs: --input NAME=FILE.npy";
@@ -17,19 +20,21 @@ constexpr char kImage[] = "an image is an input: convert it to an array, --input
 constexpr char kUnpack[] = "unpack it, and give the model that is in it";
 
 // A file that begins with `magic` after `offset` bytes, and, if `inside` is not empty, has that
-// text in its first kHead bytes. The first row that matches counts.
+// text in its first kHead or its last kTail bytes, where a zip archive has the names of its files.
+// The first row that matches counts.
 struct Row {
   size_t offset;
   std::string_view magic, inside;
   ForeignFile file;
 };
 constexpr size_t kHead = 512;
+constexpr size_t kTail = size_t{64} << 10;
 
 constexpr Row kRows[] = {
     {0, "PK\3\4"sv, "/data.pkl"sv, {"a PyTorch checkpoint", kExport}},
-    {0, "PK\3\4"sv, "/archive_format"sv, {"a PyTorch archive (torch.export)", kExport}},
+    {0, "PK\3\4"sv, "/archive_format"sv, {"a model that torch.export saved", kCompileInPython}},
     {0, "PK\3\4"sv, ".npy"sv, {"a NumPy archive (.npz)", kArray}},
-    {0, "PK\3\4"sv, "config.json"sv, {"a Keras model", kConvert}},
+    {0, "PK\3\4"sv, "model.weights.h5"sv, {"a Keras model", kConvert}},
     {0, "PK\3\4"sv, ""sv, {"a zip archive", kUnpack}},
     {0,
      "\x80\2\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv,
@@ -120,9 +125,13 @@ bool begins_like_json(std::string_view content) {
 
 std::optional<ForeignFile> recognise_foreign(std::string_view content) {
   const std::string_view head = content.substr(0, kHead);
+  const std::string_view tail = content.substr(content.size() - std::min(content.size(), kTail));
+  const auto has = [&](std::string_view text) {
+    return head.find(text) != std::string_view::npos || tail.find(text) != std::string_view::npos;
+  };
   for (const Row& row : kRows) {
     if (content.size() < row.offset || !content.substr(row.offset).starts_with(row.magic)) continue;
-    if (row.inside.empty() || head.find(row.inside) != std::string_view::npos) return row.file;
+    if (row.inside.empty() || has(row.inside)) return row.file;
   }
   if (is_safetensors(content)) {
     return ForeignFile{"a safetensors file, which holds weights alone", kOriginal};

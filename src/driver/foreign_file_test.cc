@@ -19,6 +19,11 @@ std::string name_of(const std::string& content) {
 TEST(ForeignFile, IsKnownByItsContent) {
   const std::string zip = "PK\3\4"s + std::string(22, '\0');
   EXPECT_EQ(name_of(zip + "archive/data.pkl"), "a PyTorch checkpoint");
+  EXPECT_EQ(name_of(zip + "m/data/0" + std::string(1000, 'x') + "m/archive_format" +
+                    std::string(1000, '\0')),
+            "a model that torch.export saved");
+  EXPECT_EQ(name_of(zip + "metadata.json" + std::string(1000, 'x') + "model.weights.h5"),
+            "a Keras model");
   EXPECT_EQ(name_of(zip + "x.npy"), "a NumPy archive (.npz)");
   EXPECT_EQ(name_of(zip + "notes.txt"), "a zip archive");
   EXPECT_EQ(name_of("\x80\2\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."),

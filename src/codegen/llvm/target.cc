@@ -51,6 +51,7 @@ Target make_target(const Architecture& architecture, std::string_view cpu,
     if (level.ends_with(cat("-", text))) near = level;
   }
   if (!near.empty()) help = cat("did you mean ", near, "? ", help);
+  if (text.find_first_of(", ") != std::string_view::npos) help = "several CPUs are a list of names";
   const bool native = architecture.name == vm::kHostArchitecture;
   throw Error(ErrorKind::Usage, cat("unknown ", architecture.name, " CPU '", printable(text), "'"))
       .expected(

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "device/call_context.h"
+#include "support/bulk.h"
 #include "support/error.h"
 #include "support/input_file.h"
 #include "support/text.h"
@@ -63,9 +64,9 @@ Ref<FileBytes> read_whole_file(const std::string& path) {
 Ref<FileBytes> copy_bytes(std::string_view bytes) {
   auto file = make<FileBytes>();
   char* memory = allocate(bytes.size());
-  if (!bytes.empty()) std::memcpy(memory, bytes.data(), bytes.size());
   file->data = memory;
   file->size = bytes.size();
+  copy_memory(memory, bytes.data(), bytes.size());
   return file;
 }
 

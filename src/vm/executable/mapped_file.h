@@ -31,7 +31,7 @@ Ref<FileBytes> map_file(const std::string& path);
 // Reads the file into memory, so that later writes to it have no effect. The size counts for the
 // memory of this thread's work (device/call_context.h), and reading is polled.
 Ref<FileBytes> read_whole_file(const std::string& path);
-// A copy.
+// A copy, whose making is polled.
 Ref<FileBytes> copy_bytes(std::string_view bytes);
 
 }  // namespace tenon::vm

@@ -45,7 +45,7 @@ namespace {
   }
   const std::chrono::nanoseconds deadline = m.in_force_.limits->deadline;
   stop(StopCause::Deadline, "the call ran past its deadline",
-       cat(static_cast<double>(deadline.count()) * 1e-6, " ms"), "raise the call's deadline");
+       cat(static_cast<double>(deadline.count()) / 1e6, " ms"), "raise the call's deadline");
 }
 
 void Dispatch::stop_if_asked(Machine& m) {
