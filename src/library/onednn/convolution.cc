@@ -151,7 +151,8 @@ Plan make(const Convolution& c) {
     plan.bias = {{c.bias.dim(0)}, memory::data_type::f32, memory::format_tag::a};
   }
   plan.threads =
-      threads_worth(static_cast<double>(c.out.count()) * static_cast<double>(window_of(c)));
+      threads_worth(static_cast<double>(c.out.count()) * static_cast<double>(window_of(c)),
+                    plan.given_weights.get_size());
   const TeamScope team(plan.threads);
 
   const size_t spatial = c.strides.size();

@@ -147,7 +147,8 @@ Plan make(const Product& p, const Layouts& layouts) {
   plan.source = layouts.source;
   plan.given_weights = layouts.weights;
   plan.out = layouts.out;
-  plan.threads = threads_worth(multiplications(plan.source, plan.out));
+  plan.threads =
+      threads_worth(multiplications(plan.source, plan.out), plan.given_weights.get_size());
   const TeamScope team(plan.threads);
   if (p.bias) {
     Dims dims(plan.source.dims().size(), 1);

@@ -298,8 +298,9 @@ TEST(Threads, AreThoseOfTheCallThatRuns) {
   for (int32_t threads : {1, 3, 2}) {
     ThreadsScope scope(threads);
     EXPECT_EQ(onednn::usable_threads(), std::min(threads, available_threads()));
-    EXPECT_EQ(onednn::threads_worth(1e9), onednn::usable_threads());
-    EXPECT_EQ(onednn::threads_worth(1000), 1);  // too little to wake anyone for
+    EXPECT_EQ(onednn::threads_worth(1e9, 0), onednn::usable_threads());
+    EXPECT_EQ(onednn::threads_worth(1e5, 1 << 20), onednn::usable_threads());
+    EXPECT_EQ(onednn::threads_worth(1e5, 1000), 1);  // too little to wake anyone for
     EXPECT_EQ(c.run(), "a value");
   }
 }

@@ -15,10 +15,12 @@ namespace tenon::onednn {
 
 namespace {
 
-// A few microseconds of one thread. On an idle machine, small networks gain nothing from threads
-// below this; on a busy one, waiting for a thread that doesn't run takes ten times as long as the
-// work.
-constexpr double kWorthAThread = 1 << 18;
+// Work of one thread, roughly in nanoseconds of a current processor. On an idle machine, small
+// networks gain nothing from threads below this; on a busy one, waiting for a thread that doesn't
+// run takes ten times as long as the work.
+constexpr double kWorthAThread = 8000;
+constexpr double kMultiplicationsPerNs = 100;
+constexpr double kBytesPerNs = 100;  // from the second cache
 
 std::atomic<bool> started{false};
 std::atomic<bool> lost{false};
@@ -76,8 +78,10 @@ int32_t usable_threads() {
   return wanted <= 1 ? 1 : std::min(wanted, granted_threads());
 }
 
-int32_t threads_worth(double multiplications) {
-  return multiplications < kWorthAThread ? 1 : usable_threads();
+int32_t threads_worth(double multiplications, size_t weight_bytes) {
+  const double work =
+      multiplications / kMultiplicationsPerNs + static_cast<double>(weight_bytes) / kBytesPerNs;
+  return work < kWorthAThread ? 1 : usable_threads();
 }
 
 TeamScope::TeamScope(int32_t threads) : before_(omp_get_max_threads()) {

@@ -4,6 +4,7 @@
 // of threads, one would occupy the processors that the other needs between a model's short layers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "device/parallel.h"
@@ -17,8 +18,9 @@ const ThreadTeam* lent_team();
 // How many threads oneDNN may use on this thread now: the thread's setting, at most one per
 // processor and as many as the system grants; one after a fork, which loses the threads.
 int32_t usable_threads();
-// The same, but one if the work is not worth waking other threads.
-int32_t threads_worth(double multiplications);
+// The same, but one if the work is not worth waking other threads: so many multiplications, which
+// read weights of so many bytes.
+int32_t threads_worth(double multiplications, size_t weight_bytes);
 
 // Sets how many threads OpenMP uses on this thread; the destructor restores the host's setting. A
 // team has either all usable threads or one, because OpenMP ends threads when a team shrinks.
