@@ -43,34 +43,35 @@ struct Signature {
   std::shared_ptr<DataTypes> types;  // owns the plans
 };
 
+// How Python calls a Function.
+PyObject* call_function(PyObject* self, PyObject* const* args, size_t flags_and_n,
+                        PyObject* names) noexcept;
+
 // A function: of a program, registered, or a closure that a program returned. Any number of threads
 // may call it.
 struct Function {
   // First, so that Python finds it at a fixed distance (PyVectorcall).
-  vectorcallfunc vectorcall;
-  Value value;
+  vectorcallfunc vectorcall = &call_function;
+  Value value = {};
   // Of a program's function: its parameters by position and name; several results are a tuple
   // either way.
-  std::shared_ptr<const Signature> signature;
+  std::shared_ptr<const Signature> signature = {};
   // Of a tenon.VirtualMachine: where calls run, and the function's name there.
-  std::shared_ptr<Machines> machines;
-  std::string name;
+  std::shared_ptr<Machines> machines = {};
+  std::string name = {};
   // The first arguments there, if these are bound; `value` and `signature` are without them.
-  std::shared_ptr<const std::vector<Value>> bound;
+  std::shared_ptr<const std::vector<Value>> bound = {};
 };
 
 // The Python class, for checks by exact type.
 PyTypeObject* tensor_class();
 
 nb::object new_tensor(Value value);
-// How Python calls a Function.
-PyObject* call_function(PyObject* self, PyObject* const* args, size_t flags_and_n,
-                        PyObject* names) noexcept;
 nb::object new_function(Value value);
 // A function of a program, whose calls run on the given machines if these aren't null.
 nb::object function_of(const Program& program, const nb::str& name, const tenon_limits& limits,
                        std::shared_ptr<Machines> machines = {});
-// Of a dictionary with every field of tenon_limits but its size.
+// Of a dictionary with every field of tenon_limits but its size; a KeyError if one is missing.
 tenon_limits limits_of(const nb::dict& given);
 nb::object new_object(Value value);
 

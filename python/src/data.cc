@@ -53,24 +53,12 @@ PyObject* held_name() {
   return interned("_held", known);
 }
 
-DLDataType element_type(const std::string& name) {
-  const size_t digits = name.find_first_of("0123456789");
-  const std::string kind = name.substr(0, digits);
-  const auto bits = digits == std::string::npos ? 8 : std::stoi(name.substr(digits));
-  const int code = kind == "bool" ? kDLBool
-                   : kind == "i"  ? kDLInt
-                   : kind == "u"  ? kDLUInt
-                   : kind == "bf" ? kDLBfloat
-                                  : kDLFloat;
-  return {static_cast<uint8_t>(code), static_cast<uint8_t>(bits), 1};
-}
-
 Expected expected_of(const Type& type) {
   switch (type.kind) {
     case Type::Kind::tensor:
-      return {TENON_TENSOR, element_type(type.name), true};
+      return {TENON_TENSOR, detail::element_type(type.name).value(), true};
     case Type::Kind::scalar: {
-      const DLDataType dtype = element_type(type.name);
+      const DLDataType dtype = detail::element_type(type.name).value();
       const bool is_int = dtype.code == kDLInt || dtype.code == kDLUInt;
       return {dtype.code == kDLBool ? TENON_BOOL : is_int ? TENON_INT : TENON_FLOAT, dtype, true};
     }
@@ -82,7 +70,7 @@ Expected expected_of(const Type& type) {
 }
 
 // A cell that a program returned and that Python has not looked into.
-struct Held {
+struct UnopenedCell {
   Value value;
   const DataPlan* plan;
   std::shared_ptr<DataTypes> types;
@@ -264,7 +252,7 @@ class Conversion {
       return true;
     }
     if (const nb::object held = get(object, held_name()); !held.is_none()) {
-      const Held& cell = *nb::inst_ptr<Held>(held);
+      const UnopenedCell& cell = *nb::inst_ptr<UnopenedCell>(held);
       if (!plan || cell.plan == plan) {
         *out = Value::copy_of(cell.value.any());
         return true;
@@ -330,7 +318,7 @@ class Conversion {
       if (!fields.is_none()) return fields;
       const nb::object held = get(instance, held_name());
       if (held.is_none()) continue;  // another thread has opened it
-      const Held& cell = *nb::inst_ptr<Held>(held);
+      const UnopenedCell& cell = *nb::inst_ptr<UnopenedCell>(held);
       int64_t tag = -1;
       size_t size = 0;
       const tenon_any* values = tenon_cell_view(cell.value.get(), &tag, &size);
@@ -354,8 +342,8 @@ class Conversion {
 // ---- Tenon to Python ----
 
 [[noreturn]] void fail_result(const DataPlan& plan, const Value& value) {
-  throw nb::value_error(("the program returned a value that is none of " + plan.type.text + ": " +
-                         nb::cast<std::string>(repr_of(value)))
+  throw nb::value_error(("the program returned a value that isn't of type " + plan.type.text +
+                         ": " + nb::cast<std::string>(repr_of(value)))
                             .c_str());
 }
 
@@ -409,7 +397,7 @@ nb::object cell_object(Value value, const DataPlan& plan) {
   if (!fields || fields->size() != size) fail_result(plan, value);
   const nb::object& type = plan.family->classes[static_cast<size_t>(tag)];
   if (size == 0) return sole_value(type);
-  nb::object held = nb::cast(Held{std::move(value), &plan, plan.owner->shared_from_this()});
+  nb::object held = nb::cast(UnopenedCell{std::move(value), &plan, plan.owner->shared_from_this()});
   return new_instance(type, nb::none(), held);
 }
 
@@ -595,7 +583,7 @@ void define_data(nb::module_& m) {
       nb::arg("value").none(), nb::arg("type"),
       "What a function of that result type returned, in Python.",
       nb::sig("def object(self, value: object, type: str) -> typing.Any"));
-  nb::class_<Held>(m, "HeldCell", "A cell that a program returned.");
+  nb::class_<UnopenedCell>(m, "HeldCell", "A cell that a program returned.");
   m.def(
       "open_cell", [](nb::handle instance) { return Conversion::opened(instance); },
       nb::arg("instance"), "The fields of an instance of a constructor's class.",

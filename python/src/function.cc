@@ -108,7 +108,7 @@ class Arguments {
                                 [&](const Parameter& p) { return p.name.equal(nb::handle(name)); });
   }
   void reserve(size_t n) {
-    bound_ = f_.machines && f_.bound ? f_.bound->size() : 0;
+    bound_ = f_.bound ? f_.bound->size() : 0;
     values_.create(bound_ + n);
     for (size_t i = 0; i < bound_; ++i) values_.data()[i] = Value::copy_of((*f_.bound)[i].any());
   }
@@ -283,7 +283,8 @@ nb::object bind(const Function& f, const nb::args& args, const nb::kwargs& kwarg
       given = kwargs[params[i].name];
     } else {
       throw nb::type_error(
-          ("bind takes the first parameters, in order, of: " + list_of(params)).c_str());
+          ("bind takes arguments for the leading parameters, in order, of: " + list_of(params))
+              .c_str());
     }
     bound->push_back(to_value(given, params[i].expected));
   }
@@ -291,17 +292,19 @@ nb::object bind(const Function& f, const nb::args& args, const nb::kwargs& kwarg
   Value value;
   check(tenon_function_bind(f.value.get(), count ? bound->front().get() : nullptr,
                             static_cast<int32_t>(count), value.out()));
-  if (f.bound) {
-    for (size_t i = 0; i < f.bound->size(); ++i) {
-      bound->insert(bound->begin() + static_cast<ptrdiff_t>(i),
-                    Value::copy_of((*f.bound)[i].any()));
+  Function out{.value = std::move(value), .signature = std::move(rest), .name = f.name};
+  if (f.machines) {  // they call the function by name, with all arguments
+    if (f.bound) {
+      for (size_t i = 0; i < f.bound->size(); ++i) {
+        bound->insert(bound->begin() + static_cast<ptrdiff_t>(i),
+                      Value::copy_of((*f.bound)[i].any()));
+      }
     }
+    out.bound = std::move(bound);
+    // A reference of its own: each function shows the garbage collector one.
+    out.machines = nb::cast<std::shared_ptr<Machines>>(nb::find(*f.machines));
   }
-  // A reference of its own: each function shows the garbage collector one.
-  std::shared_ptr<Machines> machines;
-  if (f.machines) machines = nb::cast<std::shared_ptr<Machines>>(nb::find(*f.machines));
-  return nb::cast(Function{&call_function, std::move(value), std::move(rest), std::move(machines),
-                           f.name, std::move(bound)});
+  return nb::cast(std::move(out));
 }
 
 // The machines may have an instrument that refers to the function.
@@ -409,7 +412,7 @@ std::string text_of(const Signature& s) {
 }  // namespace
 
 nb::object new_function(Value value) {
-  return nb::cast(Function{&call_function, std::move(value), {}, {}, {}, {}});
+  return nb::cast(Function{.value = std::move(value)});
 }
 
 nb::object typed_function(Value value, const DataPlan& plan) {
@@ -422,7 +425,7 @@ nb::object typed_function(Value value, const DataPlan& plan) {
   }
   signature->results = {std::move(signature->params.back())};
   signature->params.pop_back();
-  return nb::cast(Function{&call_function, std::move(value), std::move(signature), {}, {}, {}});
+  return nb::cast(Function{.value = std::move(value), .signature = std::move(signature)});
 }
 
 Value callback(nb::handle callable, const DataPlan* plan) {
@@ -450,9 +453,7 @@ tensors, or None for those to allocate.
 )");
   c.def(
       "__init__",
-      [](Function* self, nb::handle callable) {
-        new (self) Function{&call_function, callback(callable), {}, {}, {}, {}};
-      },
+      [](Function* self, nb::handle callable) { new (self) Function{.value = callback(callable)}; },
       nb::arg("callable"), "A function that calls a Python callable.",
       nb::sig("def __init__(self, callable: collections.abc.Callable[..., object], /) -> None"));
   c.def(
@@ -486,7 +487,7 @@ tensors, or None for those to allocate.
   auto* const function_type = reinterpret_cast<PyTypeObject*>(c.ptr());
   // Calls take CPython's fast path: the pointer to `call` stands at this distance in every
   // instance.
-  const nb::object instance = nb::cast(Function{&call_function, {}, {}, {}, {}, {}});
+  const nb::object instance = nb::cast(Function{});
   function_type->tp_vectorcall_offset =
       reinterpret_cast<char*>(&nb::inst_ptr<Function>(instance)->vectorcall) -
       reinterpret_cast<char*>(instance.ptr());

@@ -49,14 +49,14 @@ Registry& registry() {
 }
 
 // The data of an object: an instance.
-struct Held {
+struct HeldInstance {
   PyObject* instance;
 };
 
 void release_instance(void* data) {
   const WithGil acquired;
   if (!acquired) return;
-  auto* held = static_cast<Held*>(data);
+  auto* held = static_cast<HeldInstance*>(data);
   {
     Registry& all = registry();
     const nb::ft_lock_guard lock(all.mutex);
@@ -97,7 +97,7 @@ bool host_object_of(nb::handle object, Value* out) {
   for (const std::string& name : type->fields) {
     fields.push_back(to_value(nb::getattr(object, name.c_str())));
   }
-  auto held = std::make_unique<Held>(Held{object.ptr()});
+  auto held = std::make_unique<HeldInstance>(HeldInstance{object.ptr()});
   check(tenon_object_create(type->index, fields.empty() ? nullptr : fields[0].get(), fields.size(),
                             held.get(), release_instance, out->out()));
   Py_INCREF(object.ptr());
@@ -113,7 +113,7 @@ nb::object host_instance(const Value& value) {
   void* const data = tenon_object_data(value.get());
   {
     const nb::ft_lock_guard lock(all.mutex);
-    if (all.instances.contains(data)) return nb::borrow(static_cast<Held*>(data)->instance);
+    if (all.instances.contains(data)) return nb::borrow(static_cast<HeldInstance*>(data)->instance);
   }
   const Nesting nesting;
   nb::dict fields;

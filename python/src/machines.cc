@@ -111,7 +111,10 @@ Machines::Machines(Program program, int32_t memory, const tenon_limits& limits, 
 
 std::unique_ptr<Machines::Slot> Machines::make() const {
   auto made = std::make_unique<Slot>();
-  const tenon_machine_options options{sizeof options, memory_, &limits_, inter_op_};
+  tenon_machine_options options = TENON_MACHINE_DEFAULTS;
+  options.memory = memory_;
+  options.limits = &limits_;
+  options.inter_op = inter_op_;
   if (tenon_machine_create_with(program_.value.get(), &options, made->machine.out()) != 0)
     return nullptr;
   if (!instrument_.is_none() && watch(made->machine, instrument_) != 0) return nullptr;

@@ -3,17 +3,13 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <string>
 
 #include "python/src/classes.h"
 #include "python/src/data.h"
 #include "python/src/error.h"
 #include "python/src/gil.h"
+#include "tenon/cpp/memory_file.h"
 
 namespace tenon::python {
 namespace {
@@ -84,29 +80,12 @@ nb::object from_bytes(nb::bytes bytes, bool untrusted, int64_t deadline_ns, int6
       [&](tenon_any* out) { return tenon_program_from_bytes(data, size, &o.options, out); });
 }
 
-// A file in memory without a name.
-class MemoryFile {
- public:
-  MemoryFile() : descriptor_(memfd_create("tenon.compile", MFD_CLOEXEC)) {
-    if (descriptor_ >= 0) return;
-    PyErr_SetObject(PyExc_OSError, nb::make_tuple(errno, std::strerror(errno)).ptr());
-    throw nb::python_error();
-  }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  ~MemoryFile() { close(descriptor_); }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
- private:
-  const int descriptor_;
-};
-
 // Loads the file that `compile(module, options, path)` writes, which the program maps: it may be
 // too large to be in memory twice.
 nb::object compiled(const Function& compile, nb::handle module, nb::handle options,
                     nb::handle name_in_errors) {
   const LoadOptions o(name_in_errors);
-  const MemoryFile file;
+  const detail::MemoryFile file;
   const std::string path = file.path();
   const Value arguments[] = {to_value(module), to_value(options), to_value(nb::str(path.c_str()))};
   return loaded([&](tenon_any* out) {
@@ -125,12 +104,8 @@ nb::object file_bytes(const Program& program) {
   return view;
 }
 
-// The text of a file, which need not be UTF-8.
-nb::object str_of(const tenon_text& text) {
-  nb::object out = nb::steal(PyUnicode_DecodeUTF8(
-      text.data ? text.data : "", static_cast<Py_ssize_t>(text.size), "backslashreplace"));
-  if (!out.is_valid()) throw nb::python_error();
-  return out;
+std::string_view view_of(const tenon_text& text) {
+  return {text.data ? text.data : "", text.size};
 }
 
 // Calls `visit` with each parameter or result of a function.
@@ -149,7 +124,7 @@ void for_each(const Value& program, const char* function, bool of_results, Visit
 
 Parameter parameter_of(const tenon_value_info& info, DataTypes& types) {
   Parameter p;
-  PyObject* name = str_of(info.name).release().ptr();
+  PyObject* name = str_of(view_of(info.name)).release().ptr();
   PyUnicode_InternInPlace(&name);
   p.name = nb::steal(name);
   p.type.assign(info.type.data, info.type.size);
@@ -212,8 +187,8 @@ nb::object describe(const tenon_value_info& info) {
       info.kind == TENON_BOOL)
     dtype = dtype_object(info.dtype);
   nb::dict fields;
-  fields["name"] = str_of(info.name);
-  fields["type"] = str_of(info.type);
+  fields["name"] = str_of(view_of(info.name));
+  fields["type"] = str_of(view_of(info.type));
   fields["kind"] = kind_name(info.kind);
   fields["dtype"] = dtype;
   fields["dims"] = dims;
@@ -232,12 +207,15 @@ nb::object describe_all(const Program& program, const nb::str& function, bool of
 tenon_limits limits_of(const nb::dict& given) {
   const auto get = [&](const char* name) { return nb::cast<int64_t>(nb::object(given[name])); };
   tenon_limits limits = TENON_NO_LIMITS;
-  limits.threads = static_cast<int32_t>(get("threads"));
-  limits.fuel = get("fuel");
-  limits.deadline_ns = get("deadline_ns");
-  limits.memory = get("memory");
-  limits.depth = get("depth");
-  limits.stack_bytes = get("stack_bytes");
+  // A new limit doesn't compile here until it is named, and set below.
+  auto& [size, threads, fuel, deadline_ns, memory, depth, stack_bytes] = limits;
+  size = sizeof limits;
+  threads = static_cast<int32_t>(get("threads"));
+  fuel = get("fuel");
+  deadline_ns = get("deadline_ns");
+  memory = get("memory");
+  depth = get("depth");
+  stack_bytes = get("stack_bytes");
   return limits;
 }
 
@@ -247,12 +225,10 @@ nb::object function_of(const Program& program, const nb::str& given, const tenon
   Value out;
   check(tenon_program_function(program.value.get(), name.c_str(), &limits, out.out()));
   auto signature = signature_of(program, name.c_str());
-  return nb::cast(Function{&call_function,
-                           std::move(out),
-                           std::move(signature),
-                           std::move(machines),
-                           std::move(name),
-                           {}});
+  return nb::cast(Function{.value = std::move(out),
+                           .signature = std::move(signature),
+                           .machines = std::move(machines),
+                           .name = std::move(name)});
 }
 
 namespace {
@@ -277,7 +253,7 @@ void define_program(nb::module_& m) {
                        "memory: int, weights: dict[str, typing.Any] | None, name: str | None) -> "
                        "Program"));
   c.def_static("compiled", &compiled, nb::arg("compile"), nb::arg("module"), nb::arg("options"),
-               nb::arg("name"), "Loads the file that compile(module, options) returns.",
+               nb::arg("name"), "Loads the file that compile(module, options, path) writes.",
                nb::sig("def compiled(compile: Function, module: Object, "
                        "options: dict[str, typing.Any], name: str) -> Program"));
   c.def("file", &file_bytes, "The bytes of the file, as long as the program lives.",

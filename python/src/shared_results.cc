@@ -7,6 +7,7 @@
 
 #include "python/src/classes.h"
 #include "python/src/error.h"
+#include "python/src/tensor_data.h"
 
 namespace tenon::python {
 namespace {
@@ -28,20 +29,9 @@ void collect(nb::handle results, std::vector<Extent>* out) {
   } else if (Py_TYPE(o) == tensor_class()) {
     auto* tensor = nb::inst_ptr<Tensor>(results);
     const DLTensor& t = tensor->view();
-    if (t.device.device_type != kDLCPU) return;
-    int64_t elements_below = 0, elements_above = 1;  // of the first one
-    for (int32_t i = 0; i < t.ndim; ++i) {
-      if (t.shape[i] == 0) return;
-    }
-    int64_t stride = 1;
-    for (int32_t i = t.ndim; i-- > 0; stride *= t.shape[i]) {
-      const int64_t reach = (t.shape[i] - 1) * (t.strides ? t.strides[i] : stride);
-      (reach < 0 ? elements_below : elements_above) += reach;
-    }
-    const int64_t bytes = t.dtype.bits / 8 * t.dtype.lanes;
-    const uintptr_t first = reinterpret_cast<uintptr_t>(t.data) + t.byte_offset;
-    out->push_back({first + static_cast<uintptr_t>(elements_below * bytes),
-                    first + static_cast<uintptr_t>(elements_above * bytes), tensor});
+    if (is_elsewhere(t) || is_empty(t)) return;
+    const auto [begin, end] = extent_of(t);
+    out->push_back({begin, end, tensor});
   }
 }
 

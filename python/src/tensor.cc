@@ -200,7 +200,8 @@ Tensor of_bytes(std::tuple<uint8_t, uint8_t, uint16_t> type, const std::vector<i
   check(tenon_tensor_create(sizes.data(), static_cast<int32_t>(sizes.size()), {code, bits, lanes},
                             {kDLCPU, 0}, value.out()));
   const DLTensor& t = *tenon_tensor_view(value.get());
-  if (bytes_of(t) != bytes.size()) throw nb::value_error("a damaged tensor: its size is wrong");
+  if (bytes_of(t) != bytes.size())
+    throw nb::value_error("the pickled tensor is damaged: its size doesn't match its shape");
   if (bytes.size() > 0) std::memcpy(t.data, bytes.c_str(), bytes.size());
   return Tensor{std::move(value)};
 }

@@ -84,8 +84,11 @@ size_t elements_of(const DLTensor& t) {
   for (int32_t i = 0; i < t.ndim; ++i) count *= static_cast<size_t>(t.shape[i]);
   return count;
 }
+size_t bytes_of_element(const DLTensor& t) {
+  return (t.dtype.bits + 7u) / 8u * t.dtype.lanes;
+}
 size_t bytes_of(const DLTensor& t) {
-  return (t.dtype.bits + 7u) / 8u * t.dtype.lanes * elements_of(t);
+  return bytes_of_element(t) * elements_of(t);
 }
 
 bool is_empty(const DLTensor& t) {
@@ -118,6 +121,19 @@ void require_host(const DLTensor& t) {
   throw nb::builtin_exception(nb::exception_type::buffer_error, kElsewhere);
 }
 
+std::pair<uintptr_t, uintptr_t> extent_of(const DLTensor& t) {
+  int64_t below = 0, above = 1;  // elements from the first one on
+  int64_t stride = 1;
+  for (int32_t i = t.ndim; i-- > 0; stride *= t.shape[i]) {
+    const int64_t reach = (t.shape[i] - 1) * (t.strides ? t.strides[i] : stride);
+    (reach < 0 ? below : above) += reach;
+  }
+  const auto bytes = static_cast<int64_t>(bytes_of_element(t));
+  const auto first = reinterpret_cast<uintptr_t>(data_of(t));
+  return {first + static_cast<uintptr_t>(below * bytes),
+          first + static_cast<uintptr_t>(above * bytes)};
+}
+
 void copy_elements(const DLTensor& t, char* to) {
   require_host(t);
   const size_t count = elements_of(t);
@@ -127,7 +143,7 @@ void copy_elements(const DLTensor& t, char* to) {
     std::memcpy(to, from, bytes_of(t));
     return;
   }
-  const size_t element = bytes_of(t) / count;
+  const size_t element = bytes_of_element(t);
   const auto rank = static_cast<size_t>(t.ndim);
   std::vector<int64_t> at(rank, 0);
   for (size_t n = 0; n < count; ++n, to += element) {

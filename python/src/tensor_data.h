@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "python/src/value.h"
 
@@ -33,6 +34,7 @@ const DtypeRow* row_of_format(std::string_view format);
 std::string dtype_name(DLDataType type);
 
 size_t elements_of(const DLTensor& t);
+size_t bytes_of_element(const DLTensor& t);
 size_t bytes_of(const DLTensor& t);
 bool is_empty(const DLTensor& t);
 
@@ -52,6 +54,8 @@ void require_host(const DLTensor& t);
 inline void* data_of(const DLTensor& t) {
   return static_cast<char*>(t.data) + t.byte_offset;
 }
+// From the first byte of a tensor that isn't empty to behind its last, gaps included.
+std::pair<uintptr_t, uintptr_t> extent_of(const DLTensor& t);
 
 // Copies the elements in row-major order.
 void copy_elements(const DLTensor& t, char* to);

@@ -170,14 +170,6 @@ std::string_view text(const Value& value) {
   return {t.data, t.size};
 }
 
-nb::object str_of(std::string_view s) {
-  // Text of a damaged file may be no UTF-8.
-  nb::object out = nb::steal(
-      PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace"));
-  if (!out.is_valid()) throw nb::python_error();
-  return out;
-}
-
 nb::object tuple_of(const Value& array) {
   const Nesting nesting;
   const auto size = static_cast<size_t>(tenon_array_size(array.get()));
@@ -224,6 +216,13 @@ Value Value::copy_of(const tenon_any& any) {
   return out;
 }
 
+nb::object str_of(std::string_view text) {
+  nb::object out = nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+  if (!out.is_valid()) throw nb::python_error();
+  return out;
+}
+
 nb::object repr_of(const Value& value) {
   Value out;
   check(tenon_any_repr(value.get(), out.out()));
@@ -257,7 +256,7 @@ std::string name_of(const nb::str& name) {
   std::string out(text, static_cast<size_t>(size));
   if (out.find('\0') == std::string::npos) return out;
   throw nb::value_error(
-      ("a name can't have a NUL: " + nb::cast<std::string>(nb::repr(name))).c_str());
+      ("a name can't contain a NUL: " + nb::cast<std::string>(nb::repr(name))).c_str());
 }
 
 nb::object to_python(Value value) {

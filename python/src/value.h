@@ -91,6 +91,8 @@ nb::object to_python(Value value);
 // cut there, is a ValueError.
 std::string name_of(const nb::str& name);
 
+// A str; what isn't UTF-8, as in a damaged file, is escaped.
+nb::object str_of(std::string_view text);
 // The value as text for people, a str.
 nb::object repr_of(const Value& value);
 

@@ -23,6 +23,8 @@ from ._timing import TimeEvaluator
 class Parameter:
     """A parameter or result of a function.
 
+    ``kind`` is "tensor", "shape", "int", "bool", "float", "array", "function", or "other" for lists, options, data types
+    and objects.
     ``dims`` are its sizes: numbers, and strings for the symbols that the arguments bind, such as ``"batch"``; None
     for values other than tensors and shapes, and for unknown ranks.
     """
@@ -102,11 +104,11 @@ def _count(name: str, value: int | None, least: int) -> int:
 
 
 class _Functions:
-    """What has the functions of a program, each made when it is first used."""
+    """The functions of a program, created on first use."""
 
     def __init__(self, make: Callable[[str], Function]) -> None:
         self._make = make
-        self._made: dict[str, Function] = {}  # of no class of ours, which Python would look up more slowly
+        self._made: dict[str, Function] = {}  # a plain dict: lookups in a subclass are slower
 
     def __getitem__(self, name: str) -> Function:
         """The exported function of that name, to call from any thread; of a ``VirtualMachine``, also one that
@@ -295,16 +297,17 @@ def _from_bytes(
     return load(data, untrusted=untrusted, weights=weights, name=name)
 
 
-_MAGIC = b"\x89TNX"  # how every executable begins
+# How executables begin: .tnx files and shared objects. ``load`` says so where an ELF file holds no program.
+_BEGINNINGS = (b"\x89TNX", b"\x7fELF")
 
 
 def _is_executable(file: Any) -> bool:
     """Whether a file, by its path or bytes, is an executable, by its content."""
-    return _beginning(file, len(_MAGIC)) == _MAGIC
+    return _beginning(file, 4) in _BEGINNINGS
 
 
 def _beginning(file: Any, size: int) -> bytes:
-    """The first bytes of a file, by its path or bytes; none if it can't be read: who opens it next says why."""
+    """The first bytes of a file, by its path or bytes; none if it can't be read: opening it next reports the error."""
     if isinstance(file, (bytes, bytearray, memoryview)):
         return bytes(memoryview(file).cast("B")[:size])
     if not isinstance(file, (str, os.PathLike)):

@@ -19,7 +19,7 @@ def proto_of(model: Any) -> Any:
     if _is_executable(model):
         raise usage(
             "a compiled program has no ONNX values to look at",
-            found="a .tnx file",
+            found="an executable",
             expected="the ONNX model that it was compiled from",
         )
     try:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import _compiler
+from . import _compiler, _tenon
 from ._compile import compile
 from ._executable import Executable, Parameter, VirtualMachine, _is_executable, load
 
@@ -100,8 +100,8 @@ def _missing(self: Any, name: str) -> Any:
 
 
 class SessionOptions:
-    """Options of ``InferenceSession``, with the names of ``onnxruntime.SessionOptions``, which is taken as well, but for
-    its sizes, which it doesn't tell.
+    """Options of ``InferenceSession``, with the names of ``onnxruntime.SessionOptions``, which is accepted too, except
+    for its dimension overrides, which can't be read back.
 
     ``intra_op_num_threads`` run the loops of a call's kernels, 0 for all; where ``execution_mode`` is ``ORT_PARALLEL``,
     ``inter_op_num_threads`` run calls that don't depend on each other, 0 for as many as there are processors
@@ -148,6 +148,11 @@ class SessionOptions:
         """Does nothing: the entries are about ONNX Runtime."""
 
 
+def _name_of(member: Any) -> Any:
+    """The name of a member of one of ONNX Runtime's enums, or the name itself."""
+    return getattr(member, "name", member)
+
+
 _LEVELS = {
     "ORT_DISABLE_ALL": 0,
     "ORT_ENABLE_BASIC": 1,
@@ -163,7 +168,7 @@ def _level(session: Any) -> int | None:
     given = getattr(session, "graph_optimization_level", None)
     if given is None:
         return None
-    name = str(given).rpartition(".")[2]
+    name = _name_of(given)
     if name not in _LEVELS:
         raise ValueError(f"graph_optimization_level is {given!r}; expected one of {', '.join(_LEVELS)}")
     return _LEVELS[name]
@@ -172,9 +177,9 @@ def _level(session: Any) -> int | None:
 def _inter_op(session: Any) -> int:
     """The threads that run calls which don't depend on each other: in ONNX Runtime's parallel mode alone, a member of
     its enum ExecutionMode or that member's name."""
-    if not str(getattr(session, "execution_mode", "")).endswith("ORT_PARALLEL"):
+    if _name_of(getattr(session, "execution_mode", None)) != "ORT_PARALLEL":
         return 1
-    return int(session.inter_op_num_threads) or len(os.sched_getaffinity(0))
+    return int(session.inter_op_num_threads) or _tenon.processors()
 
 
 def _with(options: dict[str, Any], session: Any) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def test_first_parameters_are_bound(add, x):
         assert bound.signature == "(y: tensor[n; f32]) -> tensor[n; f32]"
         assert bound(x).tolist() == bound(y=x).tolist() == [0, 2, 4, 6]
         assert functions["main"].bind(x=x).bind(x)().tolist() == [0, 2, 4, 6]
-        with pytest.raises(TypeError, match="bind takes the first parameters, in order, of: x: .*, y: "):
+        with pytest.raises(TypeError, match="bind takes arguments for the leading parameters, in order, of: x: .*, y: "):
             functions["main"].bind(y=x)
     with pytest.raises(TypeError, match="only a function of a program"):
         tenon.get_func("tenon.parse").bind(1)

@@ -21,7 +21,10 @@ def test_models_and_compiled_files_are_taken_as_paths_and_bytes(relu_model, x, t
     exe = tenon.compile(relu_model)
     (tmp_path / "m").write_bytes(relu_model.SerializeToString())
     exe.save(tmp_path / "x")
-    for model in (tmp_path / "m", tmp_path / "x", relu_model.SerializeToString(), exe.to_bytes(), exe):
+    shared = tenon.compile(relu_model, shared=True)
+    shared.save(tmp_path / "x.so")
+    models = [tmp_path / "m", tmp_path / "x", tmp_path / "x.so", relu_model.SerializeToString()]
+    for model in (*models, exe.to_bytes(), shared.to_bytes(), exe):
         session = tenon.InferenceSession(model)
         check(session, x)
         assert session.run([], {"x": x})[0].shape == session.run(["y"], {"x": x}, None)[0].shape

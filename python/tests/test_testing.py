@@ -242,7 +242,7 @@ def test_what_cannot_be_compared_is_told(model, inputs, expected, tmp_path):
     for program in (tmp_path / "m.tnx", exe.to_bytes()):
         with pytest.raises(tenon.UsageError, match="no ONNX values") as caught:
             testing.compare(program, inputs, with_=expected)
-        assert caught.value.found == "a .tnx file"
+        assert caught.value.found == "an executable"
     with pytest.raises(tenon.UsageError, match="can't be read as an ONNX model"):
         testing.compare(b"no model", inputs, with_=expected)
     with pytest.raises(ValueError, match="no reference None"):

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/llvm/architecture.h"
+#include "device/parallel.h"
 
 namespace tenon::driver {
 

@@ -4,10 +4,10 @@
 // entries docs/compiler-library.md lists; an unknown one is an error.
 #pragma once
 
-#include <algorithm>
-#include <optional>
+#include <set>
 
 #include "tenon/cpp/machine.h"
+#include "tenon/cpp/memory_file.h"
 
 namespace tenon {
 inline namespace v1 {
@@ -18,32 +18,32 @@ inline Function compiler_function(const std::string& name) {
   static const Module library = load_library("tenon_compiler");
   return library[name];
 }
-/// The entries of `options` whose keys are among `names`, or all others.
-inline std::vector<Map::Entry> entries(const Map& options,
-                                       std::initializer_list<std::string_view> names, bool among) {
-  std::vector<Map::Entry> out;
-  for (auto [key, value] : options) {
-    const auto text = key.get_if<std::string>();
-    const bool listed = text && std::ranges::find(names, *text) != names.end();
-    if (listed == among) out.emplace_back(std::move(key), std::move(value));
+/// The options of `compile(path)`, for its two steps. An unknown one is left to the compilation,
+/// whose error suggests a name.
+struct SplitOptions {
+  std::vector<Map::Entry> import, compile;
+  std::string known;  ///< all that there are
+  bool all_known = true;
+};
+inline SplitOptions split(const Map& options) {
+  SplitOptions out;
+  std::set<std::string, std::less<>> import, compile;
+  for (const Map& row : compiler_function("tenon.list_options")().as<std::vector<Map>>()) {
+    const auto of = row["of"].as<std::string>(), name = row["name"].as<std::string>();
+    if (of == "interpret") continue;
+    if (of != "compile") import.insert(name);
+    if (of != "import") compile.insert(name);
+    out.known += (out.known.empty() ? "" : ", ") + name;
+  }
+  for (const auto& [key, value] : options) {
+    const auto name = key.get_if<std::string>();
+    const bool imports = name && import.contains(*name);
+    if (imports) out.import.emplace_back(key, value);
+    if (imports && !compile.contains(*name)) continue;
+    out.compile.emplace_back(key, value);
+    if (!name || !compile.contains(*name)) out.all_known = false;
   }
   return out;
-}
-
-/// The options of reading and compiling a model, if one that was given isn't among them.
-inline std::optional<std::string> known_options(const Map& given) {
-  std::vector<std::string> names;
-  std::string known;
-  for (const Map& row : compiler_function("tenon.list_options")().as<std::vector<Map>>()) {
-    if (row["of"].as<std::string>() == "interpret") continue;
-    names.push_back(row["name"].as<std::string>());
-    known += (known.empty() ? "" : ", ") + names.back();
-  }
-  const bool all = std::ranges::all_of(given, [&](const auto& entry) {
-    const auto name = entry.first.template get_if<std::string>();
-    return name && std::ranges::find(names, *name) != names.end();
-  });
-  return all ? std::nullopt : std::optional(known);
 }
 
 }  // namespace detail
@@ -162,27 +162,28 @@ inline Bytes compile_to_bytes(const ir::Module& module, const Map& options = {})
 ///
 ///   Program program = compile(module, {{"level", 3}, {"libraries", "none"}});
 inline Program compile(const ir::Module& module, const Map& options = {}) {
-  const Bytes file = compile_to_bytes(module, options);
-  return Program::from_bytes(file.view());
+  const detail::MemoryFile file;
+  detail::compiler_function("tenon.compile_to_file")(module, options, file.path());
+  return Program::load(file.path(), {.name = "<memory>"});
 }
 /// Compiles an ONNX model or a program in Tenon's language. The options are those of the
 /// compilation and of the import:
 ///
 ///   Program program = compile("model.onnx", {{"dims", Map{{"batch", 1}}}, {"level", 3}});
 inline Program compile(const std::filesystem::path& path, const Map& options = {}) {
-  const Map import(
-      detail::entries(options, {"dims", "shapes", "import_path", "deadline_ns", "memory"}, true));
+  detail::SplitOptions split = detail::split(options);
+  const Map import(split.import);
   const ir::Module module = ir::Module::open(path, import);
-  std::vector<Map::Entry> rest =
-      detail::entries(options, {"dims", "shapes", "import_path", "origin"}, false);
-  rest.emplace_back("origin", detail::compiler_function("tenon.origin")(path.string(), import));
+  if (!options.find("origin")) {
+    split.compile.emplace_back("origin",
+                               detail::compiler_function("tenon.origin")(path.string(), import));
+  }
   try {
-    return compile(module, Map(rest));
+    return compile(module, Map(split.compile));
   } catch (const UsageError& e) {
     // The compilation's own error about an unknown option omits those of the import.
-    const std::optional<std::string> known = detail::known_options(options);
-    if (!known) throw;
-    throw UsageError(e.message(), {{"expected", "one of " + *known}, {"help", e.help()}});
+    if (split.all_known) throw;
+    throw UsageError(e.message(), {{"expected", "one of " + split.known}, {"help", e.help()}});
   }
 }
 

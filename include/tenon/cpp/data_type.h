@@ -1,7 +1,9 @@
 // Data types: their definitions, and their values. Included by tenon/tenon.h.
 #pragma once
 
-#include <array>
+#include <algorithm>
+#include <iterator>
+#include <optional>
 #include <ranges>
 
 #include "tenon/cpp/container.h"
@@ -44,6 +46,23 @@ struct TypeDefinition {
 };
 
 namespace detail {
+
+/// The dtype of that name in the language; nothing for other names.
+inline std::optional<DLDataType> element_type(std::string_view name) {
+  struct Row {
+    std::string_view name;
+    DLDataType dtype;
+  };
+  static constexpr Row kRows[] = {
+      {"bool", {kDLBool, 8, 1}},  {"i8", {kDLInt, 8, 1}},       {"i16", {kDLInt, 16, 1}},
+      {"i32", {kDLInt, 32, 1}},   {"i64", {kDLInt, 64, 1}},     {"u8", {kDLUInt, 8, 1}},
+      {"u16", {kDLUInt, 16, 1}},  {"u32", {kDLUInt, 32, 1}},    {"u64", {kDLUInt, 64, 1}},
+      {"f16", {kDLFloat, 16, 1}}, {"bf16", {kDLBfloat, 16, 1}}, {"f32", {kDLFloat, 32, 1}},
+      {"f64", {kDLFloat, 64, 1}},
+  };
+  const auto row = std::ranges::find(kRows, name, &Row::name);
+  return row == std::end(kRows) ? std::nullopt : std::optional(row->dtype);
+}
 
 /// Reads types and definitions, in the notation of the programs' files.
 class TypeReader {
@@ -148,12 +167,6 @@ class TypeReader {
     }
     fail();
   }
-  static bool is_element_type(std::string_view name) {
-    static constexpr std::array<std::string_view, 13> kNames = {
-        "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"};
-    return std::ranges::find(kNames, name) != kNames.end();
-  }
-
   Type type(int depth) {
     if (depth > kDeepest) fail();
     Type t;
@@ -177,6 +190,7 @@ class TypeReader {
         const size_t semicolon = inside.rfind(';');
         t.name = inside.substr(semicolon == std::string_view::npos ? 0 : semicolon + 1);
         std::erase(t.name, ' ');
+        if (!element_type(t.name)) fail();
       }
     } else if (name == "string") {
       t.kind = Type::Kind::opaque;
@@ -196,7 +210,7 @@ class TypeReader {
       need(']');
       t.text = text_of(t);
     } else {
-      t.kind = is_element_type(name) ? Type::Kind::scalar : Type::Kind::data;
+      t.kind = element_type(name) ? Type::Kind::scalar : Type::Kind::data;
       t.name = name;
       if (t.kind == Type::Kind::data && take('[')) t.parts = list(']', depth);
       t.text = text_of(t);

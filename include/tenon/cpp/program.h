@@ -24,14 +24,10 @@ struct Limits {
 
   /// For the C interface.
   tenon_limits raw() const noexcept {
-    tenon_limits out = TENON_NO_LIMITS;
-    out.threads = threads;
-    out.fuel = fuel.value_or(-1);
-    out.deadline_ns = deadline.value_or(Nanoseconds(-1)).count();
-    out.memory = memory.value_or(-1);
-    out.depth = depth.value_or(-1);
-    out.stack_bytes = stack.value_or(-1);
-    return out;
+    return {sizeof(tenon_limits), threads,
+            fuel.value_or(-1),    deadline.value_or(Nanoseconds(-1)).count(),
+            memory.value_or(-1),  depth.value_or(-1),
+            stack.value_or(-1)};
   }
 };
 
