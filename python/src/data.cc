@@ -128,6 +128,11 @@ struct Open {
   }
 };
 
+const UnopenedCell& unopened(nb::handle held) {
+  if (!nb::isinstance<UnopenedCell>(held)) throw nb::type_error("_held isn't a cell of a program");
+  return *nb::inst_ptr<UnopenedCell>(held);
+}
+
 class Conversion {
  public:
   Value run(nb::handle object, const DataPlan* plan) {
@@ -252,13 +257,17 @@ class Conversion {
       return true;
     }
     if (const nb::object held = get(object, held_name()); !held.is_none()) {
-      const UnopenedCell& cell = *nb::inst_ptr<UnopenedCell>(held);
+      const UnopenedCell& cell = unopened(held);
       if (!plan || cell.plan == plan) {
         *out = Value::copy_of(cell.value.any());
         return true;
       }
     }
-    open_.push_back({plan, opened(object), tag, fields});
+    nb::object items = opened(object);
+    if (fields && static_cast<size_t>(PyTuple_GET_SIZE(items.ptr())) != fields->size()) {
+      throw nb::type_error("_fields has another number of fields than the constructor");
+    }
+    open_.push_back({plan, std::move(items), tag, fields});
     return false;
   }
 
@@ -315,10 +324,11 @@ class Conversion {
   static nb::object opened(nb::handle instance) {
     for (;;) {
       nb::object fields = get(instance, fields_name());
-      if (!fields.is_none()) return fields;
+      if (PyTuple_Check(fields.ptr())) return fields;
+      if (!fields.is_none()) throw nb::type_error("_fields isn't a tuple");
       const nb::object held = get(instance, held_name());
       if (held.is_none()) continue;  // another thread has opened it
-      const UnopenedCell& cell = *nb::inst_ptr<UnopenedCell>(held);
+      const UnopenedCell& cell = unopened(held);
       int64_t tag = -1;
       size_t size = 0;
       const tenon_any* values = tenon_cell_view(cell.value.get(), &tag, &size);
@@ -487,17 +497,35 @@ nb::object DataTypes::family_classes(const std::string& name) const {
   return classes;
 }
 
+namespace {
+
+// The types within values that Python has looked at.
+constexpr size_t kMostTypeBytes = size_t{32} << 20;
+
+[[noreturn]] void fail_too_large(const std::string& name) {
+  throw nb::value_error(("the types within values of the data type '" + name +
+                         "', which contains itself with other types, are too large to look at")
+                            .c_str());
+}
+
+}  // namespace
+
 const DataPlan* DataTypes::plan(const std::string& type) {
   const nb::ft_lock_guard lock(mutex_);
-  const DataPlan* found = find(Type::parse(type));
-  return found->form == Form::kLeaf ? nullptr : found;
+  const Type parsed = Type::parse(type);
+  try {
+    const DataPlan* found = find(parsed);
+    return found->form == Form::kLeaf ? nullptr : found;
+  } catch (const UnsupportedError&) {
+    fail_too_large(parsed.name);
+  }
 }
 
 const DataPlan* DataTypes::find(const Type& type) {
-  auto& place = plans_[type.text];
-  if (place) return place.get();
-  place = std::make_unique<DataPlan>();
-  DataPlan* const plan = place.get();  // stays where it is
+  if (const auto known = plans_.find(type.text); known != plans_.end()) return known->second.get();
+  bytes_ += detail::text_bytes(type);
+  if (bytes_ > kMostTypeBytes) throw UnsupportedError("all types together are too large");
+  auto plan = std::make_unique<DataPlan>();
   plan->type = type;
   plan->owner = this;
   switch (type.kind) {
@@ -528,18 +556,25 @@ const DataPlan* DataTypes::find(const Type& type) {
   if (plan->form != Form::kLeaf && plan->form != Form::kData) {
     for (const Type& part : type.parts) plan->parts.push_back(find(part));
   }
-  return plan;
+  return plans_.emplace(type.text, std::move(plan)).first->second.get();
 }
 
 const std::vector<const DataPlan*>* DataTypes::fields(const DataPlan& plan, int64_t tag) {
   const nb::ft_lock_guard lock(mutex_);
   const TypeDefinition& definition = plan.family->definition;
   if (plan.fields.empty()) {
+    std::vector<std::vector<const DataPlan*>> all;  // or none, if one of their types is too large
     for (size_t i = 0; i < definition.constructors.size(); ++i) {
-      std::vector<const DataPlan*> fields;
-      for (const Type& field : definition.field_types(i, plan.type)) fields.push_back(find(field));
-      plan.fields.push_back(std::move(fields));
+      all.emplace_back();
+      try {
+        for (const Type& field : definition.field_types(i, plan.type)) {
+          all.back().push_back(find(field));
+        }
+      } catch (const UnsupportedError&) {
+        fail_too_large(definition.name);
+      }
     }
+    plan.fields = std::move(all);
   }
   const auto place = static_cast<size_t>(tag);
   return tag >= 0 && place < plan.fields.size() ? &plan.fields[place] : nullptr;

@@ -67,6 +67,7 @@ class DataTypes : public std::enable_shared_from_this<DataTypes> {
   std::map<std::string, DataFamily> families_;  // by name
   nb::ft_mutex mutex_;                          // guards what follows, and the plans' fields
   std::unordered_map<std::string, std::unique_ptr<DataPlan>> plans_;  // by the type's text
+  size_t bytes_ = 0;  // of the texts of the plans' types and their parts
 };
 
 // As to_value and to_python. Tensors in cells are shared by everything that holds the cell, so that

@@ -9,6 +9,7 @@
 #include "python/src/data.h"
 #include "python/src/error.h"
 #include "python/src/gil.h"
+#include "python/src/tensor_data.h"
 #include "tenon/cpp/memory_file.h"
 
 namespace tenon::python {
@@ -95,11 +96,24 @@ nb::object compiled(const Function& compile, nb::handle module, nb::handle optio
   });
 }
 
-// A memoryview of the file's bytes; the caller keeps the program alive.
+// A memoryview of the file's bytes, which keeps the program alive.
 nb::object file_bytes(const Program& program) {
   const tenon_text file = tenon_program_file(program.value.get());
-  nb::object view = nb::steal(PyMemoryView_FromMemory(
-      const_cast<char*>(file.data), static_cast<Py_ssize_t>(file.size), PyBUF_READ));
+  auto size = static_cast<int64_t>(file.size);
+  DLTensor bytes{};
+  bytes.data = const_cast<char*>(file.data);
+  bytes.device = {kDLCPU, 0};
+  bytes.ndim = 1;
+  bytes.dtype = dtype(kDLUInt, 8);
+  bytes.shape = &size;
+  tenon_object* const owner = program.value.any().v.object;
+  tenon_object_retain(owner);
+  Value tensor;
+  check(tenon_tensor_from_memory(
+      &bytes, /*read_only=*/1, owner,
+      [](void* object) { tenon_object_release(static_cast<tenon_object*>(object)); },
+      tensor.out()));
+  nb::object view = nb::steal(PyMemoryView_FromObject(new_tensor(std::move(tensor)).ptr()));
   if (!view.is_valid()) throw nb::python_error();
   return view;
 }
@@ -256,8 +270,7 @@ void define_program(nb::module_& m) {
                nb::arg("name"), "Loads the file that compile(module, options, path) writes.",
                nb::sig("def compiled(compile: Function, module: Object, "
                        "options: dict[str, typing.Any], name: str) -> Program"));
-  c.def("file", &file_bytes, "The bytes of the file, as long as the program lives.",
-        nb::sig("def file(self) -> memoryview"));
+  c.def("file", &file_bytes, "The bytes of the file.", nb::sig("def file(self) -> memoryview"));
   c.def(
       "functions",
       [](const Program& p) {

@@ -111,21 +111,31 @@ void delete_capsule(PyObject* capsule, const char* name) {
   if (managed->deleter) managed->deleter(managed);
 }
 
+// An argument as a T; a TypeError that says what it is.
+template <class T>
+T taken(nb::handle argument, const char* what) {
+  T out{};
+  if (!nb::try_cast<T>(argument, out)) throw nb::type_error(what);
+  return out;
+}
+
 nb::object to_dlpack(const Tensor& tensor, nb::handle stream, nb::handle max_version,
                      nb::handle device, nb::handle copy) {
-  if (!stream.is_none() && nb::cast<int64_t>(stream) != -1) {
+  if (!stream.is_none() && taken<int64_t>(stream, "stream is a number or None") != -1) {
     throw nb::value_error("a tensor on the CPU has no streams: stream must be None");
   }
   if (!device.is_none() && !device.equal(nb::make_tuple(int{kDLCPU}, 0))) {
     throw nb::builtin_exception(nb::exception_type::buffer_error,
                                 "this tensor is on the CPU and can't be copied to another device");
   }
-  const bool versioned = !max_version.is_none() && nb::cast<int>(max_version[nb::int_(0)]) >= 1;
+  const bool versioned =
+      !max_version.is_none() &&
+      taken<int64_t>(max_version[nb::int_(0)], "max_version is a pair of integers or None") >= 1;
   Value copied;
   const tenon_any* any = tensor.value.get();
   // Consumers such as PyTorch ignore that a tensor is read-only, and a write would change the
   // program.
-  if (copy.is_none() ? tensor.is_constant() : nb::cast<bool>(copy)) {
+  if (copy.is_none() ? tensor.is_constant() : taken<bool>(copy, "copy is a bool or None")) {
     const DLTensor& t = tensor.view();
     check(tenon_tensor_create(t.shape, t.ndim, t.dtype, t.device, copied.out()));
     copy_elements(t, static_cast<char*>(tenon_tensor_view(copied.get())->data));

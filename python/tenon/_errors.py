@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from . import _tenon
 
 
@@ -22,6 +24,7 @@ class Error(Exception):
     """
 
     _kind: int
+    _errno: int | None = None  # the system's number, where it refused something
     message: str = ""
     found: str | None = None
     expected: str | None = None
@@ -78,9 +81,22 @@ _LABELS = ("found", "expected", "where", "rule", "help", "span")
 
 def usage(message: str, **rows: str | None) -> Error:
     """A UsageError of this package's own code, with rows such as found, expected and help, where they aren't None."""
+    return _own(UsageError._kind, message, rows)
+
+
+def stopped(message: str, limit: str, **rows: str | None) -> Error:
+    """An ExecutionError of this package's own code, which a limit stopped."""
+    return _own(ExecutionError._kind, message, {".stopped_by": limit, **rows})
+
+
+def _own(kind: int, message: str, rows: Mapping[str, str | None]) -> Error:
     parts = tuple((label, text, "") for label, text in rows.items() if text is not None)
-    lines = [f"  help: {text}" if label == "help" else f"  {label:9} {text}" for label, text, _ in parts]
-    return _make(UsageError._kind, "\n".join([message, *lines]), parts)
+    lines = [
+        f"  help: {text}" if label == "help" else f"  {label:9} {text}"
+        for label, text, _ in parts
+        if not label.startswith(".")
+    ]
+    return _make(kind, "\n".join([message, *lines]), parts)
 
 
 def _make(kind: int, text: str, parts: _Parts) -> Error:
@@ -105,6 +121,8 @@ def _with_parts(kind: int, text: str, parts: _Parts) -> Error:
             continue
         if label == ".stopped_by":
             error.stopped_by = line
+        if label == ".errno":
+            error._errno = int(line)
         if label in _LABELS and getattr(error, label) is None:
             setattr(error, label, line)
         if label not in ("help", "span") and not label.startswith("."):

@@ -360,10 +360,9 @@ def _weights_of(weights: Mapping[str, Any] | str | os.PathLike[str], limits: dic
     if not isinstance(weights, (str, os.PathLike)):
         return dict(weights)
     if _beginning(weights, 2) == b"PK":  # a zip archive, as .npz files are
-        import numpy as np
+        from . import _npz
 
-        with np.load(weights) as arrays:
-            return dict(arrays)
+        return _npz.read(weights, limits)
     return dict(_compiler.call("tenon.read_weights", os.fsdecode(weights), limits))
 
 

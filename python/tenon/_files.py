@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
-import stat
-from collections.abc import Iterator
 
-
-@contextlib.contextmanager
-def _naming(path: str) -> Iterator[None]:
-    """Gives an OSError the caller's path, also one about writing, which has none."""
-    try:
-        yield
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, path) from None
+from . import _compiler
+from ._errors import Error
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
-    """Writes a file under a temporary name and renames it; a device or pipe is written into."""
+    """Writes a file, of which others see all or nothing; a device or pipe is written into. Raises an OSError."""
     path = os.fsdecode(path)
-    target = os.path.realpath(path)
-    mode = os.stat(target).st_mode if os.path.exists(target) else None
-    if mode is not None and not stat.S_ISREG(mode):
-        with _naming(path), open(target, "wb") as file:
-            file.write(data)
-        return
-    temporary = f"{target}.{secrets.token_hex(8)}.tmp"
-    with _naming(path):
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
-        with _naming(path), os.fdopen(handle, "wb") as file:
-            file.write(data)
-        if mode is not None:
-            os.chmod(temporary, stat.S_IMODE(mode))
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        # Of the compiler's library, "-" is standard output.
+        _compiler.call("tenon.write_file", "./-" if path == "-" else path, data)
+    except Error as error:
+        if error._errno is None:
+            raise
+        raise OSError(error._errno, os.strerror(error._errno), path) from None

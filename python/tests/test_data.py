@@ -381,3 +381,68 @@ def test_an_instrument_sees_the_names_of_closures(closures):
     vm["apply"](lambda x: x, 3)
     assert seen == [("", True), ("", False)]
     assert add(1) == 2
+
+
+def test_types_that_grow_within_a_value_are_looked_at_up_to_a_limit():
+    exe = tenon.compile(
+        tenon.ir.parse(
+            """
+type t[T] { A, B(t[(T, T)]) }
+fn @main(%n: i64) -> t[i64] { @grow[i64](%n) }
+fn @grow[T](%n: i64) -> t[T] {
+  %last = less(%n, 1)
+  if %last { A } else {
+    %m = sub(%n, 1)
+    %inner = @grow[(T, T)](%m)
+    B(%inner)
+  }
+}
+fn @same(%x: t[i64]) -> t[i64] { %x }
+"""
+        )
+    )
+
+    def depth(value):
+        n = 0
+        while value.fields:
+            value, n = value.fields[0], n + 1
+        return n
+
+    assert depth(exe(10)) == 10
+    with pytest.raises(ValueError, match="data type 't', which contains itself with other types, are too large"):
+        depth(exe(40))
+    value = exe.types.A
+    for _ in range(40):
+        value = exe.types.B(value)
+    with pytest.raises(ValueError, match="too large"):
+        exe["same"](value)
+    assert depth(exe(10)) == 10
+
+
+@pytest.mark.parametrize(
+    "attributes, says",
+    [
+        ({"_held": 5, "_fields": None}, "_held isn't a cell"),
+        ({"_fields": [1, 2]}, "_fields isn't a tuple"),
+        ({"_fields": (1, 2, 3)}, "another number of fields"),
+    ],
+)
+def test_what_an_instance_pretends_to_hold_is_not_believed(attributes, says):
+    exe = tenon.compile(tenon.ir.parse("type p { P(i64, i64) } fn @main(%x: p) -> p { %x }"))
+    made = exe.types.P(1, 2)
+    for name, value in attributes.items():
+        object.__setattr__(made, name, value)
+    with pytest.raises(TypeError, match=says):
+        exe(made)
+    if len(made._fields or ()) != 3:  # any number where no type is known
+        with pytest.raises(TypeError, match=says):
+            tenon.Function(lambda p: p)(made)
+
+
+def test_a_view_of_a_file_keeps_it_alive():
+    exe = tenon.compile(tenon.ir.parse("fn @main() -> i64 { 1 }"))
+    expected = exe.to_bytes()
+    view = exe._program.file()
+    del exe
+    gc.collect()
+    assert bytes(view) == expected

@@ -1,9 +1,11 @@
 """Compiling, saving, loading and calling."""
 
 import functools
+import io
 import os
 import pickle
 import threading
+import zipfile
 
 import numpy as np
 import pytest
@@ -469,3 +471,52 @@ def test_slips_are_errors_that_say_what_to_do():
         tenon.load(None)
     with pytest.raises(OSError, match="/dev/full"):
         relu.save("/dev/full")
+
+
+def test_saving_keeps_what_a_file_and_its_readers_rely_on(add, tmp_path):
+    path = tmp_path / "add.tnx"
+    path.write_bytes(b"before")
+    path.chmod(0o600)
+    add.save(path)
+    assert path.stat().st_mode & 0o777 == 0o600 and os.listdir(tmp_path) == ["add.tnx"]
+    path.chmod(0o400)
+    if os.geteuid() != 0:
+        with pytest.raises(PermissionError):
+            add.save(path)
+    descriptor = os.memfd_create("file")
+    add.save(f"/proc/self/fd/{descriptor}")
+    assert os.pread(descriptor, 1 << 20, 0) == add.to_bytes()
+    os.close(descriptor)
+    here = os.getcwd()
+    os.chdir(tmp_path)
+    try:
+        add.save("-")
+    finally:
+        os.chdir(here)
+    assert (tmp_path / "-").read_bytes() == add.to_bytes()
+
+
+def test_reading_weights_is_limited(tmp_path):
+    text = 'const "w" = late tensor[2; f32]\nfunc @main() -> tensor[2; f32] {\n  ret #0\n}\n'
+    program = tmp_path / "late.tnx"
+    program.write_bytes(tenon.get_func("tenon.assemble")(text, None))
+    weights = tmp_path / "w.npz"
+    np.savez_compressed(weights, w=np.ones(2, "float32"), large=np.zeros(40 << 20, "int8"))
+    for limits, cause in (({"memory": 20e6}, "memory"), ({"deadline": 1e-3}, "deadline")):
+        with pytest.raises(tenon.ExecutionError, match="reading .*w.npz") as caught:
+            tenon.load(program, weights=weights, **limits)
+        assert caught.value.stopped_by == cause and caught.value.help
+    assert tenon.load(program, weights=weights)().tolist() == [1, 1]
+    np.savez(weights, w=np.array([[1, 2], [3, 4]], "float32", order="F")[:, 0].reshape(2), e=np.zeros((0, 3)))
+    assert tenon.load(program, weights=weights)().tolist() == [1, 3]
+    np.savez(weights, w=np.array([None]))
+    with pytest.raises(tenon.UsageError, match="an array that can't be read: w.npy") as caught:
+        tenon.load(program, weights=weights)
+    assert caught.value.found == "Python objects"
+    content = io.BytesIO()
+    np.save(content, np.ones(5, "float32"))
+    with zipfile.ZipFile(weights, "w") as archive:
+        archive.writestr("w.npy", content.getvalue()[:-1])
+    with pytest.raises(tenon.UsageError, match="can't be read") as caught:
+        tenon.load(program, weights=weights)
+    assert caught.value.found == "fewer elements than its header says"

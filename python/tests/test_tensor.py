@@ -166,6 +166,12 @@ def test_a_consumer_of_dlpack_cannot_change_the_program():
     assert np.shares_memory(np.from_dlpack(exe(), copy=False), np.asarray(exe()))
 
 
+@pytest.mark.parametrize("arguments", [{"stream": "a"}, {"max_version": "ab"}, {"copy": "x"}])
+def test_wrong_arguments_of_dlpack_are_type_errors(arguments):
+    with pytest.raises(TypeError, match=next(iter(arguments)) + " is a"):
+        tenon.Tensor(np.ones(2)).__dlpack__(**arguments)
+
+
 def test_numbers_and_elements():
     t = tenon.Tensor(np.array([[1.5, 2]], dtype="float32"))
     assert (len(t), t[0].tolist(), t.tolist()) == (1, [1.5, 2], [[1.5, 2]])

@@ -72,6 +72,8 @@ def test_a_key_has_one_list_of_fields():
         tenon.register_type("test.Point", fields=["z"])(type("Other", (), {}))
     with pytest.raises(tenon.UsageError, match="needs a key"):
         tenon.register_type("")(type("Other", (), {}))
+    with pytest.raises(tenon.UsageError, match="graph.Module.* needs a key of its own"):
+        tenon.register_type("graph.Module")(type("Other", (), {}))
 
 
 @tenon.register_type("test.Link")

@@ -295,6 +295,15 @@ String to_python_function(const Bytes& file, const Any& options) {
   return String(vm::python_text(unit_of(file)));
 }
 
+void write_file_function(const String& path, const Any& content) {
+  if (const auto bytes = content.try_as<Bytes>()) return write_file(path.str(), bytes->view());
+  const auto tensor = content.try_as<Tensor>();
+  if (!tensor || !*tensor || tensor->dtype() != u8 || !tensor->compact()) {
+    throw Error(ErrorKind::Usage, "the content of a file is bytes or a compact tensor of u8");
+  }
+  write_file(path.str(), {tensor->data_as<char>(), static_cast<size_t>(tensor->bytes())});
+}
+
 Bytes leave_out_weights_function(const Bytes& file, const String& weights, const Any& options) {
   HostOptions given(options);
   const Limited limited(given, "writing", weights.str());

@@ -146,6 +146,26 @@ TEST(CompilerFunctions, CompileLargeConstants) {
   EXPECT_GT(call("tenon.compile_to_file", module, options, path).as<int64_t>(), kBytes);
 }
 
+TEST(CompilerFunctions, WriteFiles) {
+  const std::string path = cat(testing::TempDir(), "written");
+  call("tenon.write_file", path, Bytes("text"));
+  call("tenon.write_file", path,
+       Tensor::copy_of<uint8_t>(std::vector<int64_t>{2}, u8, std::vector<uint8_t>{'o', 'k'}));
+  std::stringstream written;
+  written << std::ifstream(path).rdbuf();
+  EXPECT_EQ(written.str(), "ok");
+  EXPECT_THAT(failure_of([&] { call("tenon.write_file", path, Tensor::empty({1}, f32)); }),
+              HasSubstr("bytes or a compact tensor of u8"));
+  try {
+    call("tenon.write_file", "/missing/file", Bytes("text"));
+    FAIL();
+  } catch (const Error& error) {
+    const auto rows = error.all_rows();
+    EXPECT_TRUE(std::ranges::any_of(
+        rows, [](const auto& row) { return row.label == ".errno" && row.text == cat(ENOENT); }));
+  }
+}
+
 TEST(CompilerFunctions, ReadWithinLimits) {
   const std::string text = call("tenon.to_json", parsed(kTwice), 2).as<String>().str();
   const auto expect = [&](const Map<String, Any>& limit, const char* message) {
@@ -156,6 +176,13 @@ TEST(CompilerFunctions, ReadWithinLimits) {
   };
   expect({{"deadline_ns", 0}}, "ran past its deadline");
   expect({{"memory", 1}}, "exceeds its memory limit");
+  std::string zeros = "0";
+  for (int i = 0; i < 100'000; ++i) zeros += ",0";
+  EXPECT_THAT(failure_of([&] {
+                call("tenon.from_json", cat("{\"tenon\":1,\"root\":null,\"nodes\":[", zeros, "]}"),
+                     Map<String, Any>{{"memory", 1 << 20}});
+              }),
+              HasSubstr("reading JSON exceeds its memory limit"));
   EXPECT_THAT(failure_of([&] {
                 call("tenon.from_json", text, Map<String, Any>{{"indent", 1}});
               }),

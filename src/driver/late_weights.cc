@@ -1,5 +1,6 @@
 #include "driver/late_weights.h"
 
+#include <unordered_map>
 #include <unordered_set>
 
 #include "support/text.h"
@@ -18,16 +19,15 @@ std::vector<std::pair<std::string, Tensor>> leave_out_weights(vm::Unit& unit) {
   std::unordered_set<std::string> taken;
   for (const vm::Constant& c : unit.constants) taken.insert(c.name);
   std::unordered_set<std::string> used;
+  std::unordered_map<std::string, int64_t> numbered;  // the last number of each name's
   for (vm::Constant& c : unit.constants) {
     const auto tensor = c.value.try_as<Tensor>();
     if (c.late || !tensor || !*tensor || tensor->bytes() < kLeastBytes) continue;
     std::string name = printable(c.name);
     if (name.empty() || !used.insert(name).second) {
       const std::string base = name.empty() ? "weight" : name;
-      for (int64_t i = 1;; ++i) {
-        name = cat(base, "_", i);
-        if (!taken.contains(name) && used.insert(name).second) break;
-      }
+      do name = cat(base, "_", ++numbered[base]);
+      while (taken.contains(name) || !used.insert(name).second);
     }
     weights.emplace_back(name, *tensor);
     c.late = vm::LateTensor{

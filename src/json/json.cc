@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <list>
 
+#include "object/counted_bytes.h"
 #include "support/poll.h"
 
 namespace tenon {
@@ -130,12 +132,26 @@ class Parser {
     return v;
   }
 
+  // Before an element is added. The memory counts while the text is read: two bytes of it may
+  // become an element.
+  template <class T>
+  void grow(std::vector<T>* elements) {
+    if (elements->size() < elements->capacity()) return;
+    constexpr size_t kCountedAtOnce = size_t{64} << 10;
+    const size_t more = std::max<size_t>(elements->size(), 4);
+    uncounted_ += more * sizeof(T);
+    if (uncounted_ >= kCountedAtOnce) counted_.emplace_back(std::exchange(uncounted_, 0));
+    elements->reserve(elements->size() + more);
+  }
+
   void array(Json& v, int depth) {
     v.kind = Json::Kind::Array;
     ++at_;
     if (take(']')) return;
     do {
-      v.array.push_back(value(depth + 1));
+      Json element = value(depth + 1);
+      grow(&v.array);
+      v.array.push_back(std::move(element));
     } while (take(','));
     expect(']');
   }
@@ -149,7 +165,9 @@ class Parser {
       if (peek() != '"') fail("expected a name in quotes");
       std::string name = string();
       expect(':');
-      v.object.push_back({std::move(name), value(depth + 1)});
+      Json member = value(depth + 1);
+      grow(&v.object);
+      v.object.push_back({std::move(name), std::move(member)});
     } while (take(','));
     expect('}');
     check_names(v);
@@ -286,6 +304,8 @@ class Parser {
   std::string_view source_;
   JsonLimits limits_;
   size_t at_ = 0;
+  size_t uncounted_ = 0;
+  std::list<CountedBytes> counted_;
   Ticker ticker_;
 };
 

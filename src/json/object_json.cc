@@ -410,7 +410,9 @@ class Reader {
     }
     if (tag == "cell") {
       const std::vector<Json>& parts = array(inner);
-      if (parts.empty() || parts[0].kind != Json::Kind::Int) fail(inner, "expected a cell's tag");
+      if (parts.empty() || parts[0].kind != Json::Kind::Int || parts[0].integer < 0) {
+        fail(inner, "expected a cell's tag");
+      }
       auto cell = CellObj::of(parts[0].integer, parts.size() - 1);
       for (size_t i = 1; i < parts.size(); ++i) cell->begin()[i - 1] = value(parts[i]);
       return Any(std::move(cell));

@@ -1,6 +1,7 @@
 #include "object/host_type.h"
 
 #include <algorithm>
+#include <cstring>
 #include <list>
 #include <mutex>
 #include <new>
@@ -38,6 +39,14 @@ std::list<HostType>& types() {
   throw Error(ErrorKind::Usage, cat("the type ", quoted(key), " ", what));
 }
 
+// Types of the compiler are registered when it is loaded, which a host's must not prevent.
+bool is_reserved(std::string_view key) {
+  for (const char* own = "graph.\0loop.\0tenon.\0"; *own; own += std::strlen(own) + 1) {
+    if (key.starts_with(own)) return true;
+  }
+  return key.empty();
+}
+
 bool has_fields(const TypeInfo& type, std::span<const std::string_view> names) {
   return type.type_index >= HostObj::kTypeIndex &&
          std::ranges::equal(type.fields, names, {}, &Field::name);
@@ -52,11 +61,11 @@ HostObj::~HostObj() {
 
 int32_t register_host_type(std::string_view key, std::span<const std::string_view> fields) {
   const std::lock_guard lock(mutex);
-  if (key.empty()) fail(key, "needs a key");
+  if (is_reserved(key)) fail(key, "needs a key of its own");
   for (size_t i = 0; i < fields.size(); ++i) {
     const auto before = fields.first(i);
     if (fields[i].empty() || std::ranges::find(before, fields[i]) != before.end()) {
-      fail(key, cat("has an empty field's name, or ", quoted(fields[i]), " twice"));
+      fail(key, "has two fields of one name, or one without a name");
     }
   }
   if (const TypeInfo* known = find_type(key)) {

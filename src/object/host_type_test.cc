@@ -53,8 +53,13 @@ TEST(HostType, ReleasesItsDataWithItsLastReference) {
 }
 
 TEST(HostType, IsRefusedWithoutNames) {
-  EXPECT_THAT(failure_of([] { registered("", {}); }), HasSubstr("needs a key"));
-  EXPECT_THAT(failure_of([] { registered("test.Twice", {"x", "x"}); }), HasSubstr("\"x\" twice"));
+  for (const char* key : {"", "graph.Module", "loop.Kernel", "tenon.Program"}) {
+    EXPECT_THAT(failure_of([&] { registered(key, {}); }), HasSubstr("needs a key")) << key;
+  }
+  EXPECT_THAT(failure_of([] {
+                registered("test.Twice", {"x", "x"});
+              }),
+              HasSubstr("two fields of one name"));
   EXPECT_THAT(failure_of([] { made(0x100f00, {}); }),
               HasSubstr("no type of a host has this number"));
   EXPECT_THAT(failure_of([] { made(registered("test.One", {"x"}), {}); }),

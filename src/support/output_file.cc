@@ -94,7 +94,8 @@ void remove_temporary_files() noexcept {
 }
 
 void OutputFile::fail(int code) const {
-  throw Error(ErrorKind::Usage, cat("cannot write ", printable(path_), ": ", std::strerror(code)));
+  throw Error(ErrorKind::Usage, cat("cannot write ", printable(path_), ": ", std::strerror(code)))
+      .row(".errno", cat(code));
 }
 
 OutputFile::OutputFile(std::string path, std::string target)

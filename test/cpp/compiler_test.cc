@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "test_program.h"
 
 namespace {
@@ -66,6 +68,16 @@ TEST(CppCompiler, SaysWhatIsWrong) {
                 compile(ir::Module::parse(kTwice), {{"levle", 2}});
               }),
               HasSubstr("levle"));
+}
+
+TEST(CppCompiler, ProgramsAreSaved) {
+  const Program program = compile(ir::Module::parse(kTwice));
+  const std::string path = TENON_TEST_FOLDER "/saved.tnx";
+  program.save(path);
+  const Program saved = Program::load(path);
+  EXPECT_TRUE(std::ranges::equal(saved.file(), program.file()));
+  EXPECT_THAT(caught<UsageError>([&] { program.save("/nowhere/a.tnx"); }),
+              HasSubstr("cannot write /nowhere/a.tnx: No such file or directory"));
 }
 
 TEST(CppCompiler, AnUnknownOptionListsThoseOfTheImportToo) {

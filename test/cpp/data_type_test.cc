@@ -108,6 +108,15 @@ TEST(CppDataType, DefinitionsTellTheTypesOfFields) {
   EXPECT_THROW(TypeDefinition::parse("tree[T { A }"), DamagedError);
 }
 
+TEST(CppDataType, FieldsOfEverLargerTypesAreRefused) {
+  const auto definition = TypeDefinition::parse("t[T] { A, B(t[(T, T)]) }");
+  Type type = Type::parse("t[i64]");
+  EXPECT_THAT(caught<UnsupportedError>([&] {
+                for (;;) type = definition.field_types(1, type)[0];
+              }),
+              HasSubstr("too large to look at"));
+}
+
 TEST(CppDataType, ClosuresAreKeptAndTellTheirNames) {
   const Function add = program()["adder"](2).as<Function>();
   EXPECT_EQ(add(40).as<int>(), 42);

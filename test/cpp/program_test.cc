@@ -1,6 +1,8 @@
 // Programs.
 #include "test_program.h"
 
+#include <fstream>
+
 namespace {
 
 using namespace tenon;
@@ -50,11 +52,11 @@ TEST(CppProgram, ItsConstantsAreReadOnly) {
 TEST(CppProgram, GivesItsFileAndIsLoadedFromIt) {
   const Program again = Program::from_bytes(program().file());
   EXPECT_EQ(again["twice"](1).as<int>(), 2);
-  const std::string path = TENON_TEST_FOLDER "/saved.tnx";
-  program().save(path);
+  const std::string path = TENON_TEST_FOLDER "/written.tnx";
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(program().file().data()),
+             static_cast<std::streamsize>(program().file().size()));
   EXPECT_EQ(Program::load(path)["twice"](1).as<int>(), 2);
-  EXPECT_THAT(caught<ExecutionError>([] { program().save("/nowhere/a.tnx"); }),
-              HasSubstr("can't write"));
 }
 
 TEST(CppProgram, LoadsUnderOptions) {

@@ -19,6 +19,10 @@ namespace tenon::tool {
 using vm::SignatureType;
 using Kind = SignatureType::Kind;
 
+namespace {
+constexpr size_t kMostParts = size_t{1} << 18;  // of 100 to 200 bytes
+}
+
 DataTypes::DataTypes(const std::vector<std::string>& definitions) {
   for (const std::string& text : definitions) {
     try {
@@ -44,6 +48,13 @@ const DataTypes::Instance* DataTypes::find(const SignatureType& type) const {
                 vm::to_text(definition->second) == "list[T] { Nil, Cons(T, list[T]) }"};
   for (const Constructor& constructor : made.definition->constructors) {
     made.fields.push_back(field_types(*made.definition, constructor, type));
+    for (const SignatureType& field : made.fields.back()) parts_ += vm::parts_of(field);
+  }
+  if (parts_ > kMostParts) {
+    throw Error(ErrorKind::Unsupported, "the types within a value are too large to look at")
+        .found(
+            cat("values of the data type ", type.name, ", which contains itself with other types"))
+        .expected(cat("types of at most ", kMostParts, " parts in all"));
   }
   return &instances_.emplace(std::move(text), std::move(made)).first->second;
 }

@@ -29,7 +29,8 @@ class DataTypes {
     std::vector<std::vector<vm::SignatureType>> fields;  // by constructor
     bool is_list;  // of the prelude: Nil, or Cons of an element and a list
   };
-  // Null unless `type` is one of the program's data types.
+  // Null unless `type` is one of the program's data types. Throws Unsupported, as field_types does
+  // for one field, if the types of all fields take too much memory.
   const Instance* find(const vm::SignatureType& type) const;
   // Null also for a value that no constructor of the type can have made.
   const Instance* find(const vm::SignatureType& type, const CellObj& cell) const;
@@ -37,6 +38,7 @@ class DataTypes {
  private:
   std::map<std::string, vm::AdtSignature, std::less<>> definitions_;
   mutable std::map<std::string, Instance> instances_;  // by the type's text
+  mutable size_t parts_ = 0;                           // of the types of their fields
 };
 inline constexpr int64_t kNil = 0, kCons = 1;  // tags of lists
 

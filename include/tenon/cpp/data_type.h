@@ -41,7 +41,8 @@ struct TypeDefinition {
   /// Throws DamagedError for a text that is no definition.
   static TypeDefinition parse(std::string_view text);
   /// The types of a constructor's fields in values of `type`, which has arguments for the
-  /// parameters.
+  /// parameters. A data type may contain itself with larger arguments: throws UnsupportedError
+  /// where the texts of a field's type and its parts take more than 8 MB.
   std::vector<Type> field_types(size_t tag, const Type& type) const;
 };
 
@@ -223,18 +224,51 @@ class TypeReader {
   size_t at_ = 0;
 };
 
-inline void substitute(Type* type, const std::vector<std::string>& params,
-                       const std::vector<Type>& args) {
-  if (type->kind == Type::Kind::data && type->parts.empty()) {
-    const auto at = static_cast<size_t>(std::ranges::find(params, type->name) - params.begin());
-    if (at < params.size() && at < args.size()) {
-      *type = args[at];
-      return;
-    }
-  }
-  for (Type& part : type->parts) substitute(&part, params, args);
-  type->text = TypeReader::text_of(*type);
+/// The bytes of the texts of a type and its parts.
+inline size_t text_bytes(const Type& type) {
+  size_t bytes = type.text.size();
+  for (const Type& part : type.parts) bytes += text_bytes(part);
+  return bytes;
 }
+
+/// Replaces type parameters by the arguments of `of`, a value's type.
+class Substitution {
+ public:
+  Substitution(const std::vector<std::string>& params, const Type& of) : params_(params), of_(of) {
+    for (const Type& arg : of.parts) bytes_.push_back(text_bytes(arg));
+  }
+
+  void apply(Type* type) {
+    if (type->kind == Type::Kind::data && type->parts.empty()) {
+      const auto at = static_cast<size_t>(std::ranges::find(params_, type->name) - params_.begin());
+      if (at < params_.size() && at < of_.parts.size()) {
+        count(bytes_[at]);
+        *type = of_.parts[at];
+        return;
+      }
+    }
+    for (Type& part : type->parts) apply(&part);
+    type->text = TypeReader::text_of(*type);
+    count(type->text.size());
+  }
+
+ private:
+  static constexpr size_t kMost = size_t{8} << 20;
+
+  void count(size_t bytes) {
+    done_ += bytes;
+    if (done_ <= kMost) return;
+    throw UnsupportedError("the type of a value's part is too large to look at",
+                           {{"found", "a value of the data type " + of_.name +
+                                          ", which contains itself with larger types"},
+                            {"expected", "types that take at most 8 MB as text"}});
+  }
+
+  const std::vector<std::string>& params_;
+  const Type& of_;
+  std::vector<size_t> bytes_;  // of the arguments
+  size_t done_ = 0;
+};
 
 }  // namespace detail
 
@@ -246,7 +280,8 @@ inline TypeDefinition TypeDefinition::parse(std::string_view text) {
 }
 inline std::vector<Type> TypeDefinition::field_types(size_t tag, const Type& type) const {
   std::vector<Type> out = constructors.at(tag).fields;
-  for (Type& field : out) detail::substitute(&field, params, type.parts);
+  detail::Substitution substitution(params, type);
+  for (Type& field : out) substitution.apply(&field);
   return out;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <fstream>
 #include <future>
 
 #include "tenon/cpp/data_type.h"
@@ -112,27 +111,11 @@ class Program : public Value {
     const tenon_text text = tenon_program_file(raw());
     return {reinterpret_cast<const std::byte*>(text.data), text.size};
   }
-  /// Writes that file under another name first, so that `path` is whole or unchanged. Throws
-  /// ExecutionError where it can't be written.
-  void save(const std::filesystem::path& path) const {
-    std::filesystem::path part = path;
-    part += ".part";
-    std::error_code error;
-    std::ofstream stream(part, std::ios::binary);
-    stream.write(reinterpret_cast<const char*>(file().data()),
-                 static_cast<std::streamsize>(file().size()));
-    stream.close();
-    if (stream) std::filesystem::rename(part, path, error);
-    if (!stream || error) {
-      const std::string reason =
-          error ? error.message() : "it can't be opened, or the disk is full";
-      std::filesystem::remove(part, error);
-      throw ExecutionError("can't write " + path.string(), {{"found", reason}});
-    }
-  }
+  /// Writes that file, of which others see all or nothing. Throws UsageError where it can't be
+  /// written. This and the next three need the compiler's library.
+  void save(const std::filesystem::path& path) const;
 
-  /// What the file holds: functions with their instructions, constants, kernels, native code. This
-  /// and the next two need the compiler's library.
+  /// What the file holds: functions with their instructions, constants, kernels, native code.
   Map stats() const;
   /// The program as assembly (docs/assembly.md). Constants of more than 64 elements and native code
   /// are left out unless `full`.

@@ -112,9 +112,22 @@ class Deciding {
     return at->second;
   }
 
+  // Passes look at a field without asking for the kind.
+  static void require_fields_of_kind(const Pattern& pattern) {
+    const PatternKind kind = pattern.kind;
+    const bool has_parts = kind == PatternKind::kConstructor || kind == PatternKind::kTuple;
+    if ((pattern.var && kind != PatternKind::kVariable) ||
+        (pattern.constant && kind != PatternKind::kConstant) ||
+        (!pattern.constructor.empty() && kind != PatternKind::kConstructor) ||
+        (!pattern.fields.empty() && !has_parts)) {
+      fail("a pattern has a field that its kind has no use for");
+    }
+  }
+
   // Checks the pattern and adds what it tests of the part to the row, and what it binds to the arm.
   void add(const Pattern& pattern, uint32_t part, Row* row) {
     measure_.enter();
+    require_fields_of_kind(pattern);
     const TypeRef type = tree_.parts[part].type;
     Array<TypeRef> types;
     int64_t constructor = 0;

@@ -98,6 +98,19 @@ TEST(Decide, SharesWhatSeveralWaysNeed) {
   EXPECT_LT(decided(tuple_type(types), patterns).decisions.size(), 30u);
 }
 
+TEST(Decide, RefusesWhatAPatternsKindHasNoUseFor) {
+  const auto refused = [](Pattern pattern) {
+    EXPECT_THAT(failure_of([&] { decided(kBool, {make<Pattern>(pattern)}); }),
+                HasSubstr("a pattern has a field that its kind has no use for"));
+  };
+  Pattern with_variable, with_constant, with_constructor, with_fields;
+  with_variable.var = var(kBool);
+  with_constant.constant = constant_bool(true);
+  with_constructor.constructor = "Nil";
+  with_fields.fields = {any()};
+  for (const Pattern& p : {with_variable, with_constant, with_constructor, with_fields}) refused(p);
+}
+
 TEST(Decide, BoundsWhatAHostMayBuild) {
   PatternRef deep = any(), wide = any();
   TypeRef deep_type = kBool, wide_type = kBool;

@@ -4,6 +4,7 @@
 #include "object/tensor.h"
 #include "support/error.h"
 #include "support/poll.h"
+#include "support/test_error.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"
 #include "vm/asm/python_text.h"
@@ -233,6 +234,16 @@ TEST(DataType, FieldsHaveTheTypesOfTheArguments) {
   EXPECT_EQ(
       to_text(field_types(tree, tree.constructors[1], parse_signature_type("tree[i64, i64]"))[0]),
       "tree[i64]");
+}
+
+TEST(DataType, FieldsOfEverLargerTypesAreRefused) {
+  const AdtSignature t = parse_adt_signature("t[T] { A, B(t[(T, T)]) }");
+  SignatureType type = parse_signature_type("t[i64]");
+  EXPECT_THAT(failure_of([&] {
+                for (;;) type = field_types(t, t.constructors[1], type)[0];
+              }),
+              HasSubstr("the type of a value's part is too large"));
+  EXPECT_GT(parts_of(type), kMostTypeParts / 4);
 }
 
 TEST(Signature, ATensorOfRankZeroNeedsNoSemicolon) {

@@ -310,25 +310,56 @@ SignatureType parse_signature_type(std::string_view text) {
 
 namespace {
 
-void substitute(const std::vector<std::string>& params, const std::vector<SignatureType>& args,
-                SignatureType* type) {
-  if (type->kind == Kind::Adt && type->parts.empty()) {
-    const auto at = static_cast<size_t>(std::ranges::find(params, type->name) - params.begin());
-    if (at < std::min(params.size(), args.size())) {
-      *type = args[at];
-      return;
-    }
+// Replaces type parameters by the arguments of `of`, a value's type.
+class Substitution {
+ public:
+  Substitution(const std::vector<std::string>& params, const SignatureType& of)
+      : params_(params), of_(of) {
+    for (const SignatureType& arg : of.parts) sizes_.push_back(parts_of(arg));
   }
-  for (SignatureType& part : type->parts) substitute(params, args, &part);
-}
+
+  void apply(SignatureType* type) {
+    if (type->kind == Kind::Adt && type->parts.empty()) {
+      const auto at = static_cast<size_t>(std::ranges::find(params_, type->name) - params_.begin());
+      if (at < std::min(params_.size(), of_.parts.size())) {
+        count(sizes_[at]);
+        *type = of_.parts[at];
+        return;
+      }
+    }
+    for (SignatureType& part : type->parts) apply(&part);
+  }
+
+ private:
+  void count(size_t parts) {
+    done_ += parts;
+    if (done_ <= kMostTypeParts) return;
+    throw Error(ErrorKind::Unsupported, "the type of a value's part is too large to look at")
+        .found(
+            cat("a value of the data type ", of_.name, ", which contains itself with larger types"))
+        .expected(cat("types of at most ", kMostTypeParts, " parts"));
+  }
+
+  const std::vector<std::string>& params_;
+  const SignatureType& of_;
+  std::vector<size_t> sizes_;  // of the arguments
+  size_t done_ = 0;
+};
 
 }  // namespace
+
+size_t parts_of(const SignatureType& type) {
+  size_t parts = 1;
+  for (const SignatureType& part : type.parts) parts += parts_of(part);
+  return parts;
+}
 
 std::vector<SignatureType> field_types(const AdtSignature& definition,
                                        const AdtSignature::Constructor& constructor,
                                        const SignatureType& type) {
   std::vector<SignatureType> out = constructor.fields;
-  for (SignatureType& field : out) substitute(definition.type_params, type.parts, &field);
+  Substitution substitution(definition.type_params, type);
+  for (SignatureType& field : out) substitution.apply(&field);
   return out;
 }
 

@@ -77,8 +77,13 @@ struct AdtSignature {
   bool operator==(const AdtSignature&) const = default;
 };
 
+// The types in a type, with itself.
+size_t parts_of(const SignatureType& type);
+
 // The types of the constructor's fields in cells of `type`, which has arguments for the
-// definition's type parameters.
+// definition's type parameters. A data type may contain itself with larger arguments: throws
+// Unsupported where that many fields' types would have more than kMostTypeParts parts.
+inline constexpr size_t kMostTypeParts = size_t{1} << 16;
 std::vector<SignatureType> field_types(const AdtSignature& definition,
                                        const AdtSignature::Constructor& constructor,
                                        const SignatureType& type);
