@@ -618,7 +618,7 @@ void define_data(nb::module_& m) {
       nb::arg("value").none(), nb::arg("type"),
       "What a function of that result type returned, in Python.",
       nb::sig("def object(self, value: object, type: str) -> typing.Any"));
-  nb::class_<UnopenedCell>(m, "HeldCell", "A cell that a program returned.");
+  const nb::class_<UnopenedCell> held(m, "HeldCell", "A cell that a program returned.");
   m.def(
       "open_cell", [](nb::handle instance) { return Conversion::opened(instance); },
       nb::arg("instance"), "The fields of an instance of a constructor's class.",

@@ -430,13 +430,13 @@ nb::object typed_function(Value value, const DataPlan& plan) {
 
 Value callback(nb::handle callable, const DataPlan* plan) {
   auto self = std::make_unique<Callback>(
-      callable.ptr(), plan, plan ? plan->owner->shared_from_this() : std::shared_ptr<DataTypes>());
+      Callback{callable.ptr(), plan, plan ? plan->owner->shared_from_this() : nullptr});
   Value out;
   Py_INCREF(callable.ptr());
   const int code = tenon_function_create(call_python, self.get(), release_python, out.out());
   if (code != 0) Py_DECREF(callable.ptr());
   check(code);
-  self.release();
+  static_cast<void>(self.release());
   return out;
 }
 
@@ -478,7 +478,7 @@ tensors, or None for those to allocate.
       nb::sig("def signature(self) -> str | None"));
   c.def("__repr__", [](const Function& f) {
     if (f.name.empty()) {  // <closure @name>, if a program made it
-      const auto text = nb::cast<std::string>(repr_of(f.value));
+      auto text = nb::cast<std::string>(repr_of(f.value));
       if (text.starts_with("<closure")) return text;
     }
     return f.signature ? "<tenon.Function " + text_of(*f.signature) + ">"

@@ -68,6 +68,7 @@ void release_instance(void* data) {
 
 void register_type(const nb::str& key, const std::vector<nb::str>& given, nb::handle type) {
   std::vector<std::string> fields;
+  fields.reserve(given.size());
   for (const nb::str& field : given) fields.push_back(name_of(field));
   std::vector<const char*> names;
   names.reserve(fields.size());
@@ -83,7 +84,7 @@ void register_type(const nb::str& key, const std::vector<nb::str>& given, nb::ha
   types->by_class[made->type] = made.get();
   Py_INCREF(type.ptr());
   all.types = types.release();
-  made.release();
+  static_cast<void>(made.release());
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST(ForeignFile, SavedModelsAreToldFromOldOnnxModels) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / "tenon_saved_model";
   std::filesystem::create_directory(folder);
   EXPECT_FALSE(recognise_foreign_folder(folder));
-  std::ofstream(folder / "saved_model.pb");
+  const std::ofstream made(folder / "saved_model.pb");
   EXPECT_TRUE(recognise_foreign_folder(folder));
   std::filesystem::remove_all(folder);
 }

@@ -345,7 +345,7 @@ bool is_utf8(std::string_view text) {
 void JsonWriter::new_line() {
   if (indent_ == 0) return;
   out_.push_back('\n');
-  out_.append(static_cast<size_t>(depth_ * indent_), ' ');
+  out_.append(static_cast<size_t>(depth_) * static_cast<size_t>(indent_), ' ');
 }
 
 void JsonWriter::separate() {

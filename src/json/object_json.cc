@@ -435,7 +435,9 @@ class Reader {
     if (!info || !info->make) fail(type, cat("no type ", quoted(type.string)));
     Ref<Object> made = info->make();
     std::vector<const Field*> fields = all_fields(*info);
-    for (const auto& [name, inner] : j.object) {
+    for (const Json::Member& member : j.object) {
+      const std::string& name = member.name;
+      const Json& inner = member.value;
       if (&inner == &type) continue;
       const Field* field = nullptr;
       for (const Field* f : fields) {

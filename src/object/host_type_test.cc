@@ -46,7 +46,8 @@ TEST(HostType, ReleasesItsDataWithItsLastReference) {
   int released = 0;
   {
     const Any a = made(registered("test.Data", {}), {}, &released);
-    const Any b = a;
+    Any b;
+    b = a;
     EXPECT_EQ(b.as_object<HostObj>()->data, &released);
   }
   EXPECT_EQ(released, 1);

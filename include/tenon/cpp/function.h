@@ -151,7 +151,7 @@ class Function : public Value {
     auto context = std::make_unique<F>(std::move(callable));
     detail::check(tenon_function_create(&detail::Callee<F>::call, context.get(),
                                         &detail::Callee<F>::release, out()));
-    context.release();
+    static_cast<void>(context.release());
   }
   template <class R, class... A>
   Function(R (&function)(A...)) : Function(&function) {}
@@ -295,6 +295,7 @@ class Module : public Value {
 inline Module load_library(const std::string& name,
                            const std::vector<std::filesystem::path>& search = {}) {
   std::vector<const char*> folders;
+  folders.reserve(search.size());
   for (const std::filesystem::path& folder : search) folders.push_back(folder.c_str());
   Value out;
   detail::check(tenon_library_load(name.c_str(), folders.data(), folders.size(), out.out()));

@@ -20,6 +20,7 @@ class HostType {
   /// Throws UsageError if the key belongs to a type with other fields.
   HostType(const std::string& key, const std::vector<std::string>& fields) {
     std::vector<const char*> names;
+    names.reserve(fields.size());
     for (const std::string& field : fields) names.push_back(field.c_str());
     detail::check(tenon_type_register(key.c_str(), names.data(), names.size(), &type_index_));
   }

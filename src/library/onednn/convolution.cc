@@ -231,8 +231,8 @@ void run_rows(const Convolution& c, int64_t image, int64_t first, int64_t end) {
 void run_in_parts(const Convolution& c) {
   check_sizes(c);
   const int64_t images = c.out.dim(0), rows = c.out.dim(1);
-  const double of_image =
-      static_cast<double>(c.out.count() / images) * static_cast<double>(window_of(c));
+  const double of_image = static_cast<double>(c.out.count()) / static_cast<double>(images) *
+                          static_cast<double>(window_of(c));
   const int64_t window = extent_of(c, 0);
   const bool has_rows = c.pads[0] < window && c.pads[c.strides.size()] < window;
   const int64_t some_images = at_most(kMostBetweenPolls / of_image, images);

@@ -216,6 +216,7 @@ void run_part(const Product& p, const Layouts& whole, const Part& part) {
   const auto [source, source_offset] = part_of(whole.source, part, rank - 1);
   const auto [weights, weights_offset] = part_of(whole.weights, part, rank - 2);
   const auto [out, out_offset] = part_of(whole.out, part, rank);
+  const Layouts layouts{source, weights, out};
   Key key = key_of(p);
   key.add(std::span<const int64_t>(part.count));
   Operands operands = operands_of(p);
@@ -228,11 +229,7 @@ void run_part(const Product& p, const Layouts& whole, const Part& part) {
   move(operands.residual, out_offset);
   operands.weights_offset = weights_offset;
   run_planned(
-      key,
-      [&] {
-        return make(p, {source, weights, out});
-      },
-      operands);
+      key, [&] { return make(p, layouts); }, operands);
 }
 
 // The sizes of the parts of a product: as many batches as fit, or else a block of a matrix that is
@@ -289,7 +286,7 @@ void run(const Product& p) {
 Tensor zeros_like(const Tensor& tensor, int64_t axis) {
   std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
   shape[static_cast<size_t>(axis)] = 1;
-  const Tensor zeros = allocate_tensor(shape, tensor.dtype());
+  Tensor zeros = allocate_tensor(shape, tensor.dtype());
   std::memset(zeros.data(), 0, static_cast<size_t>(zeros.bytes()));
   return zeros;
 }

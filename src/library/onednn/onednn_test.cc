@@ -350,6 +350,7 @@ TEST(Packing, IsDoneOnceWhereManyComeFirst) {
   c.weights = ones({3, 3, 32, 32}).as_constant();
   const int64_t before = packings();
   std::vector<std::thread> threads;
+  threads.reserve(8);
   std::barrier start(8);
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
