@@ -1,6 +1,7 @@
 // Calls between functions: what is known of each, and recursion.
 #include <algorithm>
 
+#include "report/list_recursion.h"
 #include "report/memory_walk.h"
 #include "support/error.h"
 #include "support/poll.h"
@@ -183,6 +184,33 @@ const ValueRef* Component::result(size_t function) const {
   return found == members_.end() || !found->second.result ? nullptr : &*found->second.result;
 }
 
+Dim Component::depth_of(size_t function) const {
+  if (const auto list = list_recursion(analysis_.unit(), function); list && members_.size() == 1) {
+    return count_of_list(function, list->param);
+  }
+  const std::string name = cat("@", analysis_.unit().functions[function].name);
+  return analysis_.unknowns().symbol(cat("depth(", name, ")"),
+                                     cat("how many calls of ", name, " are on the stack at once"));
+}
+
+Dim Component::calls_of(size_t function) const {
+  if (const auto list = list_recursion(analysis_.unit(), function);
+      list && list->is_linear && members_.size() == 1) {
+    return count_of_list(function, list->param);
+  }
+  const std::string name = cat("@", analysis_.unit().functions[function].name);
+  return analysis_.unknowns().symbol(cat("calls(", name, ")"),
+                                     cat("how often ", name, " is called"));
+}
+
+Dim Component::count_of_list(size_t function, size_t param) const {
+  const vm::FunctionUnit& code = analysis_.unit().functions[function];
+  const std::string& list = code.params[param].name;
+  return Dim(1) + analysis_.unknowns().symbol(
+                      cat("length(@", code.name, ".", list, ")"),
+                      cat("how many elements the list ", list, " of @", code.name, " has"));
+}
+
 void Component::settle() {
   constexpr int kMostRounds = 64;
   int round = 0;
@@ -247,17 +275,14 @@ Summary Component::analyse(const State& arguments) {
     settle();
     Dim all = 0;
     for (const auto& [function, at] : members_) {
-      const std::string name = cat("@", analysis_.unit().functions[function].name);
-      all = all + analysis_.unknowns().symbol(cat("calls(", name, ")"),
-                                              cat("how often ", name, " is called")) *
-                      at.adds;
+      all = all + calls_of(function) * at.adds;
     }
     made_bytes_ = all;
     settle();
   }
 
   struct Found {
-    std::string name;
+    size_t function;
     Amounts peaks, waiting;
   };
   std::vector<Found> found;
@@ -265,7 +290,7 @@ Summary Component::analyse(const State& arguments) {
     Walk walk(&analysis_, this, function, at.entry, at.storages);
     walk.run();
     Found& one = found.emplace_back();
-    one.name = cat("@", analysis_.unit().functions[function].name);
+    one.function = function;
     one.waiting = walk.waiting();
     one.peaks = std::move(walk).summary().peaks;
   }
@@ -273,10 +298,7 @@ Summary Component::analyse(const State& arguments) {
   for (const Found& one : found) {
     const Dim held = largest(one.waiting);
     if (held.is_const(0)) continue;
-    waiting = waiting + analysis_.unknowns().symbol(
-                            cat("depth(", one.name, ")"),
-                            cat("how many calls of ", one.name, " are on the stack at once")) *
-                            held;
+    waiting = waiting + depth_of(one.function) * held;
   }
   Summary out;
   for (const Found& one : found) {

@@ -182,6 +182,53 @@ fn @build(%x: tensor[n; f32], %k: i64) -> list[tensor[n; f32]] {
     Cons(%a, %rest)
   }
 })";
+constexpr const char* kSum = R"(
+fn @main(%x: tensor[n; f32], %k: i64) -> tensor[n; f32] {
+  %xs = @build(%x, %k)
+  @sum(%xs, %x)
+}
+fn @build(%x: tensor[n; f32], %k: i64) -> list[tensor[n; f32]] {
+  %end = less(%k, 1)
+  if %end { Nil } else {
+    %a = cumsum(%x, axis=0)
+    %j = sub(%k, 1)
+    %rest = @build(%x, %j)
+    Cons(%a, %rest)
+  }
+}
+fn @sum(%xs: list[tensor[n; f32]], %zero: tensor[n; f32]) -> tensor[n; f32] {
+  match %xs {
+    Nil => { %zero }
+    Cons(%first, %rest) => {
+      %a = cumsum(%first, axis=0)
+      %b = @sum(%rest, %zero)
+      add(%a, %b)
+    }
+  }
+})";
+constexpr const char* kMap = R"(
+fn @main(%x: tensor[n; f32], %k: i64) -> list[tensor[n; f32]] {
+  %xs = @same(%x, %k)
+  @map(%xs, %x)
+}
+fn @same(%x: tensor[n; f32], %k: i64) -> list[tensor[n; f32]] {
+  %end = less(%k, 1)
+  if %end { Nil } else {
+    %j = sub(%k, 1)
+    %rest = @same(%x, %j)
+    Cons(%x, %rest)
+  }
+}
+fn @map(%xs: list[tensor[n; f32]], %x: tensor[n; f32]) -> list[tensor[n; f32]] {
+  match %xs {
+    Nil => { Nil }
+    Cons(%first, %rest) => {
+      %a = cumsum(%first, axis=0)
+      %b = @map(%rest, %x)
+      Cons(%a, %b)
+    }
+  }
+})";
 constexpr const char* kClosure = R"(
 fn @main(%x: tensor[n; f32]) -> tensor[n; f32] {
   %a = cumsum(%x, axis=0)
@@ -227,8 +274,44 @@ INSTANTIATE_TEST_SUITE_P(
                             kList,
                             {{"n", 100}, {"%k", 9}, {"depth(@build)", 10}, {"calls(@build)", 10}},
                             false},
+                    Program{"sum",
+                            kSum,
+                            {{"n", 100},
+                             {"%k", 9},
+                             {"depth(@build)", 10},
+                             {"calls(@build)", 10},
+                             {"length(@sum.xs)", 9}},
+                            false},
+                    Program{"map", kMap, {{"n", 100}, {"%k", 9}, {"length(@map.xs)", 9}}, false},
                     Program{"closure", kClosure, {{"n", 100}}, false}),
     [](const auto& info) { return info.param.name; });
+
+std::string formula_of(const std::string& body) {
+  const vm::Unit unit = compiled(cat("fn @f(%xs: list[i64], %k: i64, %x: tensor[n; f32]) -> "
+                                     "tensor[n; f32] {\n",
+                                     body, "\n}"),
+                                 1);
+  return to_text(memory_formulas(unit)[static_cast<size_t>(unit.find_exported("f"))].bytes);
+}
+
+TEST(MemoryFormula, BoundsRecursionByAListThatEachCallShortens) {
+  const auto matched = [](const char* call, const char* arm = "%x") {
+    return formula_of(cat("match %xs { Nil => { ", arm, " }, Cons(%first, %rest) => { ",
+                          "%a = cumsum(%x, axis=0)\n", call, "\nadd(%a, %b) } }"));
+  };
+  EXPECT_THAT(matched("%b = @f(%rest, %k, %x)"), HasSubstr("length(@f.xs)"));
+  EXPECT_THAT(matched("%c = @f(%rest, %k, %x)\n%b = @f(%rest, %first, %c)"),
+              HasSubstr("length(@f.xs)"));
+  EXPECT_THAT(matched("%b = match %rest { Nil => { %x }, Cons(_, %r) => { @f(%r, %k, %x) } }"),
+              HasSubstr("length(@f.xs)"));
+  for (const char* call : {"%b = @f(%xs, %k, %x)", "%l = Cons(1, %rest)\n%b = @f(%l, %k, %x)",
+                           "%c = @f(%rest, %k, %x)\n%b = @f(%xs, %k, %c)",
+                           "%z = less(%k, 1)\n%l = if %z { %xs } else { %rest }\n"
+                           "%b = @f(%l, %k, %x)"}) {
+    EXPECT_THAT(matched(call), HasSubstr("depth(@f)")) << call;
+  }
+  EXPECT_THAT(matched("%b = @f(%rest, %k, %x)", "@f(%xs, %k, %x)"), HasSubstr("length(@f.xs)"));
+}
 
 MemoryFormula of_assembly(const std::string& text) {
   return memory_formulas(vm::assemble(text)).front();

@@ -104,6 +104,11 @@ class Component {
     Dim adds;  // to what a result keeps
   };
   Member& member(size_t function);
+  // How many calls of a member are on the stack at once, and how many there are, at most.
+  Dim depth_of(size_t function) const;
+  Dim calls_of(size_t function) const;
+  // That number, if a list bounds it: its length, and one for the empty list.
+  Dim count_of_list(size_t function, size_t param) const;
   void join_entry(size_t function, Member* member, const State& arguments);
   // Walks all members until nothing changes.
   void settle();
