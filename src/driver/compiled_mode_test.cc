@@ -90,6 +90,71 @@ TEST(CompiledMode, StopsAtEachLimitWhereBytecodeDoes) {
   EXPECT_THAT(agreed(kFib, "fib", {Any(10)}, limits), HasSubstr("went too deep"));
 }
 
+// What closures return is expected to be what its uses say, and may be anything.
+TEST(CompiledMode, LeavesWhereAClosureReturnsAnotherType) {
+  const char* text = R"(
+const = "text"  ; #0
+const = float 2.5  ; #1
+func @text(n: i64) -> any {
+  ret #0
+}
+func @next(n: i64) -> any {
+  %0 = add %0, 1
+  ret %0
+}
+func @list(n: i64) -> any {
+  %0 = alloc_tuple %0, #0
+  ret %0!
+}
+func @count(f: any, n: i64) -> i64 {
+  %2 = load_int 0
+  %3 = load_int 0
+again:
+  %4 = lt %3, %1
+  if %4, end
+  %2 = call_closure %0, %2
+  %3 = add %3, 1
+  goto again
+end:
+  ret %2
+}
+func @next_of(n: i64) -> any {
+  %1 = alloc_closure @next
+  %1 = call @count, %1!, %0
+  ret %1
+}
+func @text_of(n: i64) -> any {
+  %1 = alloc_closure @text
+  %1 = call @count, %1!, %0
+  ret %1!
+}
+func @list_of(n: i64) -> any {
+  %1 = alloc_closure @list
+  %1 = call @count, %1!, %0
+  ret %1!
+}
+func @added(n: i64) -> any {
+  %1 = alloc_closure @list
+  %2 = call_closure %1, %0
+  %2 = add %2, 1
+  ret %2
+}
+func @floating(n: i64) -> any {
+  %1 = alloc_closure @next
+  %2 = call_closure %1, %0
+  %2 = fadd %2, #1
+  ret %2
+}
+)";
+  EXPECT_THAT(agreed(text, "next_of", {Any(9)}), HasSubstr("9 fuel"));
+  for (const char* function : {"text_of", "list_of"}) {
+    agreed(text, function, {Any(1)});
+    agreed(text, function, {Any(3)});
+  }
+  EXPECT_THAT(agreed(text, "added", {Any(3)}), HasSubstr("at added"));
+  agreed(text, "floating", {Any(3)});
+}
+
 // Numbers of other types than the signatures say, in parameters and results.
 TEST(CompiledMode, LeavesWhereATypeIsUnexpected) {
   const char* text = R"(

@@ -87,7 +87,10 @@ void FunctionTranslator::keep_across(uint32_t block, Arg destination) {
 }
 
 FunctionTranslator::Kind FunctionTranslator::expected_result(const Instruction& in) const {
-  if (in.opcode() != Opcode::Call) return Kind::Any;
+  if (in.opcode() == Opcode::CallClosure) {
+    const auto result = closure_results_.find(at_);
+    return result == closure_results_.end() ? Kind::Any : result->second;
+  }
   const uint32_t callee = in.arg(vm::operand(Opcode::Call, "callee")).index();
   return kind_of(w_.unit.functions[callee].result);
 }
@@ -410,7 +413,7 @@ void FunctionTranslator::call_closure(const Instruction& in) {
   }
   cleared_by_machine(in);
   if (!writing()) {
-    receive(in.arg(0), Kind::Any);
+    receive(in.arg(0), expected_result(in));
     return go(after, false);
   }
   llvm::Function* const resume = landing(after);

@@ -1,5 +1,6 @@
 #include "codegen/llvm/bytecode_function.h"
 
+#include "codegen/llvm/closure_results.h"
 #include "support/poll.h"
 #include "vm/isa/operand_index.h"
 
@@ -11,13 +12,6 @@ namespace tenon::codegen {
 using vm::Arg;
 using vm::CodeLayout;
 using vm::Instruction;
-
-RegisterKind kind_of(const vm::SignatureType& type) {
-  if (type.kind != vm::SignatureType::Kind::Scalar) return RegisterKind::Any;
-  if (type.dtype.is_bool()) return RegisterKind::Bool;
-  if (type.dtype.is_int()) return RegisterKind::Int;
-  return type.dtype.is_float() ? RegisterKind::Float : RegisterKind::Any;
-}
 
 namespace {
 
@@ -42,6 +36,7 @@ FunctionTranslator::FunctionTranslator(BytecodeWriter& writer, uint32_t index)
       first_op_(writer.first_op(index)),
       flow_(function_),
       borrowers_(borrowers(function_, flow_)),
+      closure_results_(closure_results(flow_, writer.unit)),
       entry_(flow_.blocks.size()),
       now_{std::vector<Kind>(function_.register_count, Kind::None),
            RegisterSet(function_.register_count)},

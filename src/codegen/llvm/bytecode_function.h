@@ -5,8 +5,9 @@
 // then the blocks are walked once more, and written. Both walks run the same code, so that they
 // agree.
 //
-// The translation expects what signatures say of numbers. Where another type comes, or an operation
-// fails, the piece leaves (vm/executable/code_abi.h), and bytecode reports the error.
+// The translation expects what signatures say of numbers, and of what closures return what its uses
+// say (closure_results.h). Where another type comes, or an operation fails, the piece leaves
+// (vm/executable/code_abi.h), and bytecode reports the error.
 #pragma once
 
 #include <map>
@@ -15,22 +16,10 @@
 
 #include "codegen/llvm/bytecode_flow.h"
 #include "codegen/llvm/bytecode_writer.h"
+#include "codegen/llvm/register_kind.h"
 
 namespace tenon::codegen {
 
-enum class RegisterKind : uint8_t {
-  None,  // reads as None, in the stack too
-  Int,
-  Bool,
-  Float,  // a number in a processor register; in the stack is no object
-  Dead,   // isn't read before it is written; in the stack is no object
-  Any,    // its value is in the stack
-};
-constexpr bool is_number(RegisterKind kind) {
-  return kind == RegisterKind::Int || kind == RegisterKind::Bool || kind == RegisterKind::Float;
-}
-// The kind of values of a type; Any if they aren't numbers.
-RegisterKind kind_of(const vm::SignatureType& type);
 // The type index in a number's head.
 int32_t type_index_of(RegisterKind kind);
 
@@ -177,7 +166,8 @@ class FunctionTranslator {
   const vm::FunctionUnit& function_;
   const uint32_t index_, first_op_;
   const BytecodeFlow flow_;
-  const RegisterSet borrowers_;              // the registers that borrow (vm/isa/opcodes.def)
+  const RegisterSet borrowers_;  // the registers that borrow (vm/isa/opcodes.def)
+  const std::map<uint32_t, Kind> closure_results_;
   std::vector<std::optional<State>> entry_;  // of each block, once it is reached
   std::vector<uint32_t> changed_;
   std::map<uint32_t, llvm::Function*> pieces_;  // of blocks that begin one
