@@ -15,6 +15,7 @@ from typing import Any, Literal
 from . import _compiler, _files, _memory, _submit, _tenon, _threads
 from ._custom import load_libraries, one_or_several
 from ._data import Types
+from ._errors import UsageError
 from ._tenon import Function
 from ._timing import TimeEvaluator
 
@@ -252,13 +253,23 @@ class Executable(_Functions):
         return _from_bytes, (self.to_bytes(), self._name, *self._loaded_with)
 
     def __repr__(self) -> str:
-        lines = [f"  {name}{self.signature(name)}" for name in self.functions]
+        lines = [f"  {name}{signature}" for name, signature in self._signatures()]
         return "\n".join(["<tenon.Executable", *lines]) + ">"
 
     def _repr_html_(self) -> str:
         from ._html import table
 
-        return table(("function", "signature"), [(name, self.signature(name)) for name in self.functions])
+        return table(("function", "signature"), self._signatures())
+
+    def _signatures(self) -> list[tuple[str, str]]:
+        """By function, as text. A name that isn't UTF-8, as assembly can have, stands escaped, and nobody can ask for it."""
+        known = []
+        for name in self.functions:
+            try:
+                known.append((name, str(self.signature(name))))
+            except UsageError:
+                known.append((name, ""))
+        return known
 
 
 class Stats(dict[str, Any]):

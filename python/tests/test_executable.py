@@ -520,3 +520,9 @@ def test_reading_weights_is_limited(tmp_path):
     with pytest.raises(tenon.UsageError, match="can't be read") as caught:
         tenon.load(program, weights=weights)
     assert caught.value.found == "fewer elements than its header says"
+
+
+def test_a_function_without_a_name_in_utf_8_is_shown():
+    text = 'func @"m\\xff"() -> i64 {\n  ret 1\n}\nfunc @k() -> i64 {\n  ret 1\n}\n'
+    exe = tenon.load(tenon.get_func("tenon.assemble")(text, None))
+    assert repr(exe) == "<tenon.Executable\n  m\\xff\n  k() -> i64>" and "m\\xff" in exe._repr_html_()

@@ -53,7 +53,8 @@ std::string agreed(const std::string& text, std::string_view function, std::vect
   EXPECT_NE(compiled->compiled(), nullptr);
   vm::Machine a(load(unit, true), limits), b(compiled, limits);
   const std::vector<AnyView> views(args.begin(), args.end());
-  const std::string expected = outcome(a, function, views), found = outcome(b, function, views);
+  const std::string expected = outcome(a, function, views);
+  std::string found = outcome(b, function, views);
   EXPECT_EQ(found, expected);
   // The machine is usable afterwards.
   EXPECT_EQ(outcome(b, function, views), expected);
