@@ -35,6 +35,12 @@ void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   ++requests;
   return std::malloc(bytes);
 }
+void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  ++requests;
+  void* memory = nullptr;
+  const size_t least = std::max(static_cast<size_t>(alignment), sizeof(void*));
+  return posix_memalign(&memory, least, bytes) == 0 ? memory : nullptr;
+}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
