@@ -523,8 +523,9 @@ const DataPlan* DataTypes::plan(const std::string& type) {
 
 const DataPlan* DataTypes::find(const Type& type) {
   if (const auto known = plans_.find(type.text); known != plans_.end()) return known->second.get();
-  bytes_ += detail::text_bytes(type);
-  if (bytes_ > kMostTypeBytes) throw UnsupportedError("all types together are too large");
+  const size_t bytes = detail::text_bytes(type);
+  if (bytes_ + bytes > kMostTypeBytes) throw UnsupportedError("all types together are too large");
+  bytes_ += bytes;
   auto plan = std::make_unique<DataPlan>();
   plan->type = type;
   plan->owner = this;

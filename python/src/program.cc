@@ -106,14 +106,8 @@ nb::object file_bytes(const Program& program) {
   bytes.ndim = 1;
   bytes.dtype = dtype(kDLUInt, 8);
   bytes.shape = &size;
-  tenon_object* const owner = program.value.any().v.object;
-  tenon_object_retain(owner);
-  Value tensor;
-  check(tenon_tensor_from_memory(
-      &bytes, /*read_only=*/1, owner,
-      [](void* object) { tenon_object_release(static_cast<tenon_object*>(object)); },
-      tensor.out()));
-  nb::object view = nb::steal(PyMemoryView_FromObject(new_tensor(std::move(tensor)).ptr()));
+  const nb::object tensor = new_tensor(read_only_tensor(bytes, program.value.any().v.object));
+  nb::object view = nb::steal(PyMemoryView_FromObject(tensor.ptr()));
   if (!view.is_valid()) throw nb::python_error();
   return view;
 }

@@ -35,17 +35,9 @@ void collect(nb::handle results, std::vector<Extent>* out) {
   }
 }
 
-void release(void* object) {
-  tenon_object_release(static_cast<tenon_object*>(object));
-}
-
 void make_read_only(Tensor* tensor) {
   if (tensor->is_read_only()) return;
-  Value made;
-  tenon_object* const object = tensor->value.any().v.object;
-  tenon_object_retain(object);
-  check(tenon_tensor_from_memory(&tensor->view(), /*read_only=*/1, object, release, made.out()));
-  tensor->value = std::move(made);
+  tensor->value = read_only_tensor(tensor->view(), tensor->value.any().v.object);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "python/src/error.h"
+
 namespace tenon::python {
 namespace {
 
@@ -132,6 +134,16 @@ std::pair<uintptr_t, uintptr_t> extent_of(const DLTensor& t) {
   const auto first = reinterpret_cast<uintptr_t>(data_of(t));
   return {first + static_cast<uintptr_t>(below * bytes),
           first + static_cast<uintptr_t>(above * bytes)};
+}
+
+Value read_only_tensor(const DLTensor& view, tenon_object* owner) {
+  Value made;
+  tenon_object_retain(owner);
+  const auto release = [](void* object) {
+    tenon_object_release(static_cast<tenon_object*>(object));
+  };
+  check(tenon_tensor_from_memory(&view, /*read_only=*/1, owner, release, made.out()));
+  return made;
 }
 
 void copy_elements(const DLTensor& t, char* to) {

@@ -57,6 +57,9 @@ inline void* data_of(const DLTensor& t) {
 // From the first byte of a tensor that isn't empty to behind its last, gaps included.
 std::pair<uintptr_t, uintptr_t> extent_of(const DLTensor& t);
 
+// A read-only tensor in memory that the object keeps alive.
+Value read_only_tensor(const DLTensor& view, tenon_object* owner);
+
 // Copies the elements in row-major order.
 void copy_elements(const DLTensor& t, char* to);
 

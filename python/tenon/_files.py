@@ -12,8 +12,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     """Writes a file, of which others see all or nothing; a device or pipe is written into. Raises an OSError."""
     path = os.fsdecode(path)
     try:
-        # Of the compiler's library, "-" is standard output.
-        _compiler.call("tenon.write_file", "./-" if path == "-" else path, data)
+        _compiler.call("tenon.write_file", path, data)
     except Error as error:
         if error._errno is None:
             raise

@@ -190,8 +190,8 @@ def _with(options: dict[str, Any], session: Any) -> dict[str, Any]:
         given["dims"] = {**dims, **(options.get("dims") or {})}
     if (level := _level(session)) is not None:
         given.setdefault("level", level)
-    if _inter_op(session) > 1:
-        given.setdefault("inter_op", _inter_op(session))
+    if (inter_op := _inter_op(session)) > 1:
+        given.setdefault("inter_op", inter_op)
     return given
 
 

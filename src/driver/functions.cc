@@ -248,9 +248,14 @@ Bytes compile_function(const graph::Module& module, const Any& options) {
                                  : vm::write_to_bytes(compiled.unit()));
 }
 
+// Only on the command line, "-" is standard output.
+std::string file_name(const String& path) {
+  return path.view() == "-" ? "./-" : path.str();
+}
+
 int64_t compile_to_file(const graph::Module& module, const Any& options, const String& path) {
   const Compiled compiled(module, HostOptions(options));
-  OutputFile out(path.str());
+  OutputFile out(file_name(path));
   const auto write = compiled.shared() ? vm::write_shared : vm::write;
   const size_t bytes = write(compiled.unit(), out, path.str());
   out.commit();
@@ -296,12 +301,12 @@ String to_python_function(const Bytes& file, const Any& options) {
 }
 
 void write_file_function(const String& path, const Any& content) {
-  if (const auto bytes = content.try_as<Bytes>()) return write_file(path.str(), bytes->view());
+  if (const auto bytes = content.try_as<Bytes>()) return write_file(file_name(path), bytes->view());
   const auto tensor = content.try_as<Tensor>();
   if (!tensor || !*tensor || tensor->dtype() != u8 || !tensor->compact()) {
     throw Error(ErrorKind::Usage, "the content of a file is bytes or a compact tensor of u8");
   }
-  write_file(path.str(), {tensor->data_as<char>(), static_cast<size_t>(tensor->bytes())});
+  write_file(file_name(path), {tensor->data_as<char>(), static_cast<size_t>(tensor->bytes())});
 }
 
 Bytes leave_out_weights_function(const Bytes& file, const String& weights, const Any& options) {

@@ -16,11 +16,15 @@
 namespace {
 thread_local size_t requests = 0;  // of this thread, to the system's allocator
 
-void* request(size_t bytes, size_t alignment) {
+void* try_request(size_t bytes, size_t alignment) noexcept {
   ++requests;
   void* memory = nullptr;
-  if (posix_memalign(&memory, std::max(alignment, sizeof(void*)), bytes) != 0)
-    throw std::bad_alloc();
+  const size_t least = std::max(alignment, sizeof(void*));
+  return posix_memalign(&memory, least, bytes) == 0 ? memory : nullptr;
+}
+void* request(size_t bytes, size_t alignment) {
+  void* const memory = try_request(bytes, alignment);
+  if (!memory) throw std::bad_alloc();
   return memory;
 }
 }  // namespace
@@ -36,10 +40,7 @@ void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   return std::malloc(bytes);
 }
 void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  ++requests;
-  void* memory = nullptr;
-  const size_t least = std::max(static_cast<size_t>(alignment), sizeof(void*));
-  return posix_memalign(&memory, least, bytes) == 0 ? memory : nullptr;
+  return try_request(bytes, static_cast<size_t>(alignment));
 }
 void operator delete(void* memory) noexcept {
   std::free(memory);

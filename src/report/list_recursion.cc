@@ -61,13 +61,11 @@ class Search {
       if (steps_ > kMaxSteps) return std::nullopt;
       follow(at, states_.at(at));
     }
-    for (const auto& [at, state] : states_) {
-      is_settled_ = true;
-      follow(at, state);
-    }
+    is_settled_ = true;
+    for (const auto& [at, state] : states_) follow(at, state);
+    if (is_value_) return std::nullopt;
     for (size_t i = 0; i < lists_.size(); ++i) {
-      if (lists_[i] && !is_value_)
-        return ListRecursion{i, calls_ == 1 && !has_loop_ && !tail_calls_};
+      if (lists_[i]) return ListRecursion{i, calls_ == 1 && !has_loop_ && !tail_calls_};
     }
     return std::nullopt;
   }
@@ -124,9 +122,6 @@ class Search {
     }
     for (uint32_t word = 0; word < in.operands.size(); ++word) {
       if (vm::role_of(in, word) == vm::OperandRole::Writes) put(in.arg(word), moved, state);
-    }
-    if (in.opcode() == Opcode::Kill) {
-      for (const vm::Word word : in.operands) put(Arg(word), std::nullopt, state);
     }
     if (in.opcode() == Opcode::TakeFields && in.list().size() > kTail) {
       put(Arg(in.list()[kTail]), tail, state);

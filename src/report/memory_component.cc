@@ -185,27 +185,25 @@ const ValueRef* Component::result(size_t function) const {
 }
 
 Dim Component::depth_of(size_t function) const {
-  if (const auto list = list_recursion(analysis_.unit(), function); list && members_.size() == 1) {
-    return count_of_list(function, list->param);
-  }
+  if (const auto bound = bound_by_list(function, false)) return *bound;
   const std::string name = cat("@", analysis_.unit().functions[function].name);
   return analysis_.unknowns().symbol(cat("depth(", name, ")"),
                                      cat("how many calls of ", name, " are on the stack at once"));
 }
 
 Dim Component::calls_of(size_t function) const {
-  if (const auto list = list_recursion(analysis_.unit(), function);
-      list && list->is_linear && members_.size() == 1) {
-    return count_of_list(function, list->param);
-  }
+  if (const auto bound = bound_by_list(function, true)) return *bound;
   const std::string name = cat("@", analysis_.unit().functions[function].name);
   return analysis_.unknowns().symbol(cat("calls(", name, ")"),
                                      cat("how often ", name, " is called"));
 }
 
-Dim Component::count_of_list(size_t function, size_t param) const {
+std::optional<Dim> Component::bound_by_list(size_t function, bool if_linear) const {
+  if (members_.size() != 1) return std::nullopt;
+  const auto found = list_recursion(analysis_.unit(), function);
+  if (!found || (if_linear && !found->is_linear)) return std::nullopt;
   const vm::FunctionUnit& code = analysis_.unit().functions[function];
-  const std::string& list = code.params[param].name;
+  const std::string& list = code.params[found->param].name;
   return Dim(1) + analysis_.unknowns().symbol(
                       cat("length(@", code.name, ".", list, ")"),
                       cat("how many elements the list ", list, " of @", code.name, " has"));

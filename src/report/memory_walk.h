@@ -107,8 +107,9 @@ class Component {
   // How many calls of a member are on the stack at once, and how many there are, at most.
   Dim depth_of(size_t function) const;
   Dim calls_of(size_t function) const;
-  // That number, if a list bounds it: its length, and one for the empty list.
-  Dim count_of_list(size_t function, size_t param) const;
+  // That number, if a list bounds it: its length, and one for the empty list. `if_linear`: only
+  // where that bounds all calls, and not those at once alone.
+  std::optional<Dim> bound_by_list(size_t function, bool if_linear) const;
   void join_entry(size_t function, Member* member, const State& arguments);
   // Walks all members until nothing changes.
   void settle();

@@ -140,10 +140,8 @@ inline std::vector<std::string> passes(int level = 2) {
 
 inline void Program::save(const std::filesystem::path& path) const {
   const std::span bytes(reinterpret_cast<const uint8_t*>(file().data()), file().size());
-  // Of the compiler's library, "-" is standard output.
   detail::compiler_function("tenon.write_file")(
-      path == "-" ? "./-" : path.string(),
-      Tensor::borrow(bytes, {static_cast<int64_t>(bytes.size())}));
+      path.string(), Tensor::borrow(bytes, {static_cast<int64_t>(bytes.size())}));
 }
 inline Map Program::stats() const {
   return detail::compiler_function("tenon.stats")(Bytes(file()), nullptr).as<Map>();
