@@ -12,9 +12,11 @@ because small amounts vary and growing inputs leave the processor's caches: work
 to 2.6 times as long on a busy machine, and work in proportion to its square 4 times. --instructions counts
 instructions instead of time, with valgrind, and allows 2.3: exact, but 50 times slower.
 
-What the command needs for a tiny input doesn't count. Other programs on the machine can only lengthen a
-measurement, so a shape that fails is measured again, up to five times, and the least for each size counts. Where
-valgrind is installed, a shape whose time still grows too fast is judged by its instructions.
+What the command needs for a tiny input doesn't count. A shape that fails is measured again, up to five times. Other
+programs on the machine can only lengthen a measurement, so the least time for each size counts. The peak memory that
+the kernel reports can be some megabytes too small as well as too large, because each processor counts its pages apart,
+so memory passes if it passes in one of the measurements. Where valgrind is installed, a shape whose time still grows
+too fast is judged by its instructions.
 """
 
 import argparse
@@ -76,12 +78,12 @@ def count(arguments: list[str]) -> tuple[float, int]:
 
 
 class Measured:
-    """A shape in several sizes, with the least time and memory seen for each."""
+    """A shape in several sizes, with the least time and the last memory seen for each."""
 
     def __init__(self, programs: dict[str, str], shape: Shape, folder: Path, counted: bool) -> None:
         self.programs, self.shape, self.folder, self.counted = programs, shape, folder, counted
         self.measure = count if counted else measure
-        self.least: dict[int, tuple[float, int]] = {}
+        self.seen: dict[int, tuple[float, int]] = {}
         self.run(2)
 
     def command(self, name: str, source: Path, out: Path) -> list[str]:
@@ -108,12 +110,11 @@ class Measured:
 
     def run(self, n: int) -> None:
         time, memory = self.measure(self.of(n))
-        before = self.least.get(n, (time, memory))
-        self.least[n] = (min(time, before[0]), min(memory, before[1]))
+        self.seen[n] = (min(time, self.seen[n][0]) if n in self.seen else time), memory
 
     def own(self, n: int) -> tuple[float, int]:
         """What size n needs beyond a tiny input."""
-        return self.least[n][0] - self.least[2][0], self.least[n][1] - self.least[2][1]
+        return self.seen[n][0] - self.seen[2][0], self.seen[n][1] - self.seen[2][1]
 
     def sizes(self, seconds: float | None) -> tuple[int, ...]:
         n = self.shape.first
@@ -127,19 +128,21 @@ class Measured:
 
     def compare(self, sizes: tuple[int, ...], limit: float) -> tuple[bool, bool]:
         """Whether time and memory each grow by at most `limit` from the smallest to the largest size. Prints a row."""
+        memory_good = False
         for _ in range(TRIES):
             for n in sizes:
                 self.run(n)
             (time, memory), (most_time, most_memory) = self.own(sizes[0]), self.own(sizes[-1])
             growth = most_time / max(time, LEAST_SECONDS), most_memory / max(memory, LEAST_KB)
-            good = growth[0] <= limit, growth[1] <= limit
+            memory_good = memory_good or growth[1] <= limit
+            good = growth[0] <= limit, memory_good
             if all(good):
                 break
             self.run(2)
-        seconds = " ".join(f"{self.least[n][0]:6.2f}" for n in sizes)
+        seconds = " ".join(f"{self.seen[n][0]:6.2f}" for n in sizes)
         row = f"{sizes[0]:7} {seconds} {'G' if self.counted else 's'} {max(growth[0], 0) ** 0.5:5.2f}"
         if not self.counted:
-            space = " ".join(f"{self.least[n][1] / 1024:6.0f}" for n in sizes)
+            space = " ".join(f"{self.seen[n][1] / 1024:6.0f}" for n in sizes)
             row += f" {space} MB {max(growth[1], 0) ** 0.5:5.2f}"
         print(f"{self.shape.label:42} {row}{'' if all(good) else '  too fast'}", flush=True)
         return good
