@@ -56,16 +56,27 @@ constexpr FastForms kFastForms[] = {
 #include "vm/isa/opcodes.def"
 };
 
-// The fused forms of a comparison: with a following `if`, and also with a preceding counter.
+// The orders of signed integers in which a comparison holds; none if it isn't one of these.
+constexpr uint8_t orders_of(bool (*holds)(int64_t, int64_t)) {
+  if (holds(-1, 0) != holds(0, 1)) return 0;
+  return static_cast<uint8_t>((holds(0, 1) ? kLess : 0) | (holds(0, 0) ? kEqual : 0) |
+                              (holds(1, 0) ? kGreater : 0));
+}
+
+// The fused forms of a comparison: with a following `if`, and, where it has `orders`, also with a
+// preceding counter.
 struct Fusion {
   Handler comparison, branch, step;
   bool has_immediate;
+  uint8_t orders;
 };
 constexpr Fusion kFusions[] = {
 #define TENON_OPCODE(...)
-#define TENON_COMPARISON(identifier, ...)                                                   \
-  {Handler::identifier##RR, Handler::identifier##IfRR, Handler::identifier##StepRR, false}, \
-      {Handler::identifier##RI, Handler::identifier##IfRI, Handler::identifier##StepRI, true},
+#define TENON_COMPARISON(identifier, mnemonic, number, exchanged, condition, ...) \
+  {Handler::identifier##RR, Handler::identifier##IfRR, Handler::StepRR, false,    \
+   orders_of([](int64_t a, int64_t b) { return condition; })},                    \
+      {Handler::identifier##RI, Handler::identifier##IfRI, Handler::StepRI, true, \
+       orders_of([](int64_t a, int64_t b) { return condition; })},
 #include "vm/isa/opcodes.def"
 };
 
@@ -88,8 +99,9 @@ bool is_in_place(const CallOperands& o, const FunctionCode* function) {
   return true;
 }
 
-bool fits_32(int64_t v) {
-  return v == static_cast<int32_t>(v);
+template <class Integer>
+bool fits(int64_t v) {
+  return v == static_cast<Integer>(v);
 }
 
 class Decoder {
@@ -234,7 +246,7 @@ void Decoder::add(const Op& op, Handler handler, uint32_t offset) {
 void Decoder::link(Op& op) {
   const auto& o = op.as<OpClass::Call>();
   const int64_t distance = (o.callee->entry - &op) * static_cast<int64_t>(sizeof(Op));
-  if (!fits_32(distance)) return;
+  if (!fits<int32_t>(distance)) return;
   op.c = static_cast<int32_t>(distance);
   op.handler = Dispatch::address_of(o.args[0].last ? Handler::CallOneLast : Handler::CallOne);
 }
@@ -297,18 +309,22 @@ void Decoder::fuse_branch(Op* op, uint32_t index, const Fusion& f) {
   }
 }
 
-// Fuses a preceding addition to a register, as in a counting loop.
+// Fuses a preceding addition to a register, as in a counting loop. The comparison writes neither
+// the counter nor the bound, so that the loop may keep both.
 void Decoder::fuse_step(Op* op, uint32_t index, const Fusion& f) {
   const bool adds = chosen_[index] == Handler::AddRI;
-  if (!adds && chosen_[index] != Handler::SubRI) return;
+  if (!f.orders || (!adds && chosen_[index] != Handler::SubRI) || op->imm == INT64_MIN) return;
   const Op& comparison = op[1];
   const int64_t by = adds ? op->imm : -op->imm;
-  if (op->a != op->b || comparison.b != op->a || op->imm == INT64_MIN || !fits_32(by)) return;
-  if (f.has_immediate && !fits_32(comparison.imm)) return;
+  const int64_t bound = f.has_immediate ? comparison.imm : comparison.c;
+  if (op->a != op->b || comparison.b != op->a || comparison.a == op->a || !fits<int32_t>(bound))
+    return;
+  if (!f.has_immediate && (bound == op->a || bound == comparison.a)) return;
+  if (!fits<int16_t>(by)) return;
   change(*op, index, f.step);
   op->b = comparison.a;
-  op->c = f.has_immediate ? static_cast<int32_t>(comparison.imm) : comparison.c;
-  op->step = {static_cast<int32_t>(by), op[2].b + jump(2)};
+  op->c = static_cast<int32_t>(bound);
+  op->step = {static_cast<int16_t>(by), f.orders, op[2].b + jump(2)};
 }
 
 // Reads the value operands, in order, and the dtype and device. Written registers, functions and

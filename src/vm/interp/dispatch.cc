@@ -166,12 +166,12 @@ namespace tenon::vm {
     const double a = x.v.f, b = y.v.f;                                                     \
     PUT_NEXT(at(base, pc->a), of_float(expression));                                       \
   }
-// The end of a comparison fused with a branch `fused` instructions later.
-#define BRANCH_ON(reg, condition, fused, otherwise) \
-  const bool holds = (condition);                   \
-  PUT_BOOL((reg), holds);                           \
-  if (!holds) JUMP_OF(fused, otherwise);            \
-  pc += (fused) + 1;                                \
+// The end of a comparison fused with the branch that follows.
+#define BRANCH_ON(condition, otherwise) \
+  const bool holds = (condition);       \
+  PUT_BOOL(at(base, pc->a), holds);     \
+  if (!holds) JUMP_OF(1, otherwise);    \
+  pc += 2;                              \
   goto * pc->handler;
 #define BRANCH(identifier, condition)                         \
   handle_##identifier##IfRR : {                               \
@@ -179,39 +179,32 @@ namespace tenon::vm {
     if (!is_integer(x) || !is_integer(y)) [[unlikely]]        \
       goto not_integer;                                       \
     const int64_t a = x.v.i, b = y.v.i;                       \
-    BRANCH_ON(at(base, pc->a), condition, 1, pc->imm)         \
+    BRANCH_ON(condition, pc->imm)                             \
   }                                                           \
   handle_##identifier##IfRI : {                               \
     const AnyView& x = at(base, pc->b);                       \
     if (!is_integer(x)) [[unlikely]]                          \
       goto not_integer;                                       \
     const int64_t a = x.v.i, b = pc->imm;                     \
-    BRANCH_ON(at(base, pc->a), condition, 1, pc->c)           \
+    BRANCH_ON(condition, pc->c)                               \
   }
-// The counter already is an integer, so there is nothing to release.
-#define STEP(identifier, condition)                              \
-  handle_##identifier##StepRR : {                                \
-    AnyView& counter = at(base, pc->a);                          \
-    if (!is_integer(counter)) [[unlikely]]                       \
-      goto not_integer;                                          \
-    const int64_t a = stepped(counter, pc->step.by);             \
-    write_words(counter, scalar(TypeIndex::Int, a));             \
-    const AnyView& y = at(base, pc->c);                          \
-    if (!is_integer(y)) [[unlikely]] {                           \
-      ++pc;                                                      \
-      goto not_integer;                                          \
-    }                                                            \
-    const int64_t b = y.v.i;                                     \
-    BRANCH_ON(at(base, pc->b), condition, 2, pc->step.otherwise) \
-  }                                                              \
-  handle_##identifier##StepRI : {                                \
-    AnyView& counter = at(base, pc->a);                          \
-    if (!is_integer(counter)) [[unlikely]]                       \
-      goto not_integer;                                          \
-    const int64_t a = stepped(counter, pc->step.by);             \
-    write_words(counter, scalar(TypeIndex::Int, a));             \
-    const int64_t b = pc->c;                                     \
-    BRANCH_ON(at(base, pc->b), condition, 2, pc->step.otherwise) \
+// The counter already is an integer, so there is nothing to release. `bound` reads the other
+// operand of the comparison. A jump to the addition itself closes a loop of this instruction alone.
+#define STEP(bound)                                                              \
+  {                                                                              \
+    AnyView& counter = at(base, pc->a);                                          \
+    if (!is_integer(counter)) [[unlikely]]                                       \
+      goto not_integer;                                                          \
+    int64_t a = counter.v.i, b;                                                  \
+    arithmetic::op_add(a, pc->step.by, &a);                                      \
+    write_words(counter, scalar(TypeIndex::Int, a));                             \
+    bound;                                                                       \
+    bool holds = (order_of(a, b) & pc->step.orders) != 0;                        \
+    PUT_BOOL(at(base, pc->b), holds);                                            \
+    if (!holds && pc->step.otherwise == 0) holds = repeat_step(m, *pc, base, b); \
+    if (!holds) JUMP_OF(2, pc->step.otherwise);                                  \
+    pc += 3;                                                                     \
+    goto * pc->handler;                                                          \
   }
 
 // By class: opcodes that the slow path runs, and opcodes with handlers written out below.
@@ -247,11 +240,6 @@ inline RegisterWords of_float(double v) {
 inline RegisterWords of_float(bool v) {
   return scalar(TypeIndex::Bool, v);
 }
-inline int64_t stepped(const AnyView& counter, int32_t by) {
-  int64_t sum;
-  arithmetic::op_add(counter.v.i, by, &sum);
-  return sum;
-}
 inline const Op* ahead(const Op* pc, int64_t bytes) {
   return reinterpret_cast<const Op*>(reinterpret_cast<const char*>(pc) + bytes);
 }
@@ -285,6 +273,22 @@ const void* Dispatch::address_of(Handler handler) {
 }
 void Dispatch::run(Machine& machine) {
   loop(&machine, Handler::Exit);
+}
+
+bool Dispatch::repeat_step(Machine& m, const Op& op, AnyView* base, int64_t bound) {
+  int64_t counter = at(base, op.a).v.i, fuel = m.fuel_;
+  const Step step = op.step;
+  bool holds = false;
+  while (!holds && fuel > 0 &&
+         !(m.attention_.load(std::memory_order_relaxed) & Machine::kInterrupted)) {
+    --fuel;
+    arithmetic::op_add(counter, step.by, &counter);
+    holds = (order_of(counter, bound) & step.orders) != 0;
+  }
+  m.fuel_ = fuel;
+  at(base, op.a).v.i = counter;
+  at(base, op.b).v.i = holds;
+  return holds;
 }
 
 const void* Dispatch::loop(Machine* machine, Handler asked) {
@@ -504,9 +508,19 @@ run_slow:
   BINARY(identifier, INTEGER_RESULT(arithmetic::op_##mnemonic))
 #define TENON_COMPARISON(identifier, mnemonic, number, exchanged, condition, ...) \
   BINARY(identifier, BOOLEAN_RESULT(condition))                                   \
-  BRANCH(identifier, condition)                                                   \
-  STEP(identifier, condition)
+  BRANCH(identifier, condition)
 #include "vm/isa/opcodes.def"
+handle_StepRR:
+  STEP({
+    const AnyView& y = at(base, pc->c);
+    if (!is_integer(y)) [[unlikely]] {
+      ++pc;
+      goto not_integer;
+    }
+    b = y.v.i;
+  })
+handle_StepRI:
+  STEP(b = pc->c)
 
   // ---- floats ----
 #define TENON_OPCODE(...)

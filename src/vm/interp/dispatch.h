@@ -40,6 +40,11 @@ class Dispatch {
  private:
   // Runs the machine; if it is null, returns the address of the handler's code.
   static const void* loop(Machine* machine, Handler asked);
+  // Repeats a Step that jumps to itself and whose condition doesn't hold. The counter and the fuel
+  // are in the processor's registers: in memory, what one turn stores reaches the next only after
+  // several cycles. Returns whether the condition holds now; if not, fuel or the interrupt word
+  // stops the next turn, which isn't counted yet.
+  static bool repeat_step(Machine& m, const Op& op, AnyView* base, int64_t bound);
 
   // The long or rare parts of handlers (call_path.cc).
   [[noreturn]] static void fail_interrupted(Machine& m);

@@ -214,6 +214,43 @@ func @own_result(n: i64) -> any {
 end:
   ret %1
 }
+func @own_bound() -> i64 {
+  %0 = load_int 0
+again:
+  %0 = add %0, 1
+  %1 = gt %0, %0
+  if %1, again
+  ret %0
+}
+func @result_in_counter(n: i64) -> any {
+again:
+  %0 = add %0, -1
+  %0 = eq %0, 1
+  if %0, again
+  ret %0
+}
+func @result_in_bound(n: i64) -> i64 {
+  %1 = load_int -4
+again:
+  %1 = add %1, 1
+  %0 = eq %1, %0
+  if %0, again
+  ret %1
+}
+func @wraps(n: i64) -> i64 {
+again:
+  %0 = add %0, 1
+  %1 = lt %0, 0
+  if %1, again
+  ret %0
+}
+func @unsigned(n: i64) -> i64 {
+again:
+  %0 = add %0, 1
+  %1 = ult %0, 9
+  if %1, again
+  ret %0
+}
 )";
 
 TEST(Machine, StepsOfLoopsCountCompareAndBranch) {
@@ -229,6 +266,23 @@ TEST(Machine, StepsOfLoopsCountCompareAndBranch) {
   EXPECT_EQ(m.call("least", 0).as<int64_t>(), 4294967296);
   EXPECT_EQ(m.call("own_result", 5).as<int64_t>(), 2);
   EXPECT_FALSE(m.call("own_result", 1).as<bool>());
+  EXPECT_TRUE(m.call("result_in_counter", 2).as<bool>());
+  EXPECT_EQ(m.call("result_in_bound", 5).as<int64_t>(), 0);
+  EXPECT_EQ(m.call("wraps", INT64_MAX - 9).as<int64_t>(), INT64_MIN);
+  EXPECT_EQ(m.call("unsigned", -7).as<int64_t>(), 0);
+}
+
+TEST(Machine, ALoopOfOneStepCanBeStopped) {
+  Limits limits;
+  limits.fuel = 100000;
+  EXPECT_THAT(failure_of([&] { Machine(program_of(assemble(kSteps)), limits).call("own_bound"); }),
+              HasSubstr("ran out of fuel"));
+  limits.fuel = INT64_MAX;
+  limits.deadline = std::chrono::milliseconds(20);
+  Machine m(program_of(assemble(kSteps)), limits);
+  EXPECT_THAT(failure_of([&] { m.call("up", INT64_MAX); }), HasSubstr("deadline"));
+  EXPECT_THAT(failure_of([&] { m.call("own_bound"); }), HasSubstr("deadline"));
+  EXPECT_EQ(m.call("up", 100).as<int64_t>(), 100);
 }
 
 TEST(Machine, StepsOfLoopsFailWhereTheirInstructionsStand) {

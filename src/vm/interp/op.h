@@ -122,9 +122,16 @@ TENON_OPERANDS_OF(Switch, SwitchOperands)
 template <OpClass op_class>
 using OperandsOf = typename OperandsOfClass<op_class>::Type;
 
+// How two integers compare; a set of orders is a comparison.
+enum Order : uint8_t { kLess = 1, kEqual = 2, kGreater = 4 };
+constexpr Order order_of(int64_t a, int64_t b) {
+  return a < b ? kLess : a == b ? kEqual : kGreater;
+}
+
 // Of a Step form.
 struct Step {
-  int32_t by;         // added to the counter
+  int16_t by;         // added to the counter
+  uint8_t orders;     // in which the comparison holds
   int32_t otherwise;  // the jump
 };
 
