@@ -26,6 +26,15 @@ void walk(const loop::KernelInterfaceRef& interface, const std::vector<Any>& arg
   for (size_t i = 0; i < kernel.inputs.size(); ++i) inputs.push_back(args[i].as<Tensor>());
   loop::Symbols symbols;
   const size_t first_integer = kernel.inputs.size() + kernel.outputs.size();
+  for (size_t i = 0; i < kernel.outputs.size();
+       ++i) {  // a compiled kernel has them from the destinations, too
+    const Tensor destination = args[kernel.inputs.size() + i].as<Tensor>();
+    const auto& shape = kernel.outputs[i]->shape;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (shape[axis].kind() != DimKind::kSymbol) continue;
+      symbols[shape[axis].node().name.str()] = destination.dim(static_cast<int64_t>(axis));
+    }
+  }
   for (size_t i = 0; i < kernel.integers.size(); ++i) {
     symbols[kernel.integers[i].str()] = args[first_integer + i].as<int64_t>();
   }

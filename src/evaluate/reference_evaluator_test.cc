@@ -385,6 +385,21 @@ TEST_F(ReferenceEvaluatorTest, ComputesTheSameInEachMode) {
   }
 }
 
+// A size that no operand has.
+TEST_F(ReferenceEvaluatorTest, ComputesResultsOfStatedSizesInEachMode) {
+  const Module module = parse_module(R"(
+    fn @main(%x: tensor[n, m; f32]) -> tensor[m; i64] { full(tensor[i64]{7}, shape=[m]) })",
+                                     "test.tn");
+  for (KernelMode mode : {KernelMode::kScheduled, KernelMode::kPlain, KernelMode::kWalked}) {
+    ReferenceEvaluator evaluator{codegen::baseline_target(), mode};
+    const auto found =
+        evaluator.run(module, *module->functions.find("main"), {floats({1, 2}, {0, 0})});
+    const auto y = found[0].as<Tensor>();
+    ASSERT_EQ(y.count(), 2);
+    EXPECT_EQ(y.data_as<int64_t>()[1], 7);
+  }
+}
+
 TEST_F(ReferenceEvaluatorTest, ComputesFloatingScalarsInTheirType) {
   const char* text = R"(
     fn @main(%x: f32, %n: i64) -> (f32, bool) {

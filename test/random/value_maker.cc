@@ -24,7 +24,7 @@ Type ValueMaker::scalar() {
 
 Type ValueMaker::any_type(int depth, bool functions) {
   if (functions && depth > 0 && !used_.empty() && r_.between(0, 3) == 0) return r_.pick(used_);
-  const int64_t choice = depth <= 0 ? 0 : r_.between(0, functions ? 10 : 9);
+  const int64_t choice = depth <= 0 ? 0 : r_.between(0, functions ? 12 : 11);
   const auto part = [&] { return any_type(depth - 1, functions); };
   switch (choice) {
     case 3:
@@ -47,6 +47,9 @@ Type ValueMaker::any_type(int depth, bool functions) {
       return Type::data(type.name, std::move(args));
     }
     case 10:
+    case 11:
+      return tensor_type(tensor_element(), static_cast<size_t>(r_.between(0, 2)));
+    case 12:
       return Type::of(Kind::Function, {part(), part()});
     default:
       return scalar();
@@ -140,6 +143,8 @@ std::string ValueMaker::least(const Type& type) {
       static const char* const texts[] = {"\"\"", "\"a\"", "\"b c\"", "\"\\n\\\"\""};
       return texts[r_.between(0, 3)];
     }
+    case Kind::Tensor:
+      return tensor_literal(type);
     case Kind::Array:
       return bind(cat("array[", text_of(type.parts[0]), "]()"));
     case Kind::Function:
@@ -241,7 +246,12 @@ std::string ValueMaker::looped(const Type& type, int depth) {
 std::string ValueMaker::called(const Type& type, int depth) {
   std::vector<Callee> fitting;
   for (const Callee& callee : functions_) {
-    if (callee.result == type) fitting.push_back(callee);
+    Sizes sizes;
+    if (!find_sizes(callee.result, type, &sizes)) continue;
+    for (const std::string& symbol : callee.symbols) sizes.try_emplace(symbol, size());
+    fitting.push_back({callee.name, {}, type});
+    for (const Type& param : callee.params)
+      fitting.back().params.push_back(with_sizes(param, sizes));
   }
   for (const Variable& v : scope_) {
     if (v.type.kind != Kind::Function || !(v.type.parts.back() == type)) continue;

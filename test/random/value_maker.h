@@ -21,8 +21,9 @@ struct Variable {
 // A function of the module, or its parameters where it is a value.
 struct Callee {
   std::string name;
-  std::vector<Type> params;
+  std::vector<Type> params;  // whose tensors bind the symbols
   Type result;
+  std::vector<std::string> symbols = {};
 };
 
 // A pattern with the type of what it matches; `text` is empty for one that fits everything.
@@ -81,6 +82,19 @@ class ValueMaker {
   std::string taken(const Type& type, int depth);
   std::string folded(const Type& type, int depth);
 
+  // ---- tensors ----
+  // A dimension of a tensor of the function.
+  std::string size();
+  DataType tensor_element();
+  Type tensor_type(DataType dtype, size_t rank);
+  std::string tensor_literal(const Type& type);
+  // Tensors by operators of tensors.
+  std::string tensor(const Type& type, int depth);
+  std::string elementwise(const Type& type, int depth);
+  std::string moved(const Type& type, int depth);
+  // Scalars that tensors determine; empty if none of that type does.
+  std::string from_tensor(DataType dtype, int depth);
+
   // ---- operations ----
   // By an operation of the type itself.
   std::string made(const Type& type, int depth);
@@ -98,6 +112,7 @@ class ValueMaker {
   std::string out_;
   std::vector<Definition> types_;
   std::vector<Callee> functions_;
+  std::vector<std::string> symbols_;  // of the function
   std::vector<Variable> scope_;
   std::vector<Type> used_;     // by functions, which are among them as values
   std::vector<size_t> marks_;  // of scope_, where blocks began

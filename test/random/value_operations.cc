@@ -12,6 +12,8 @@ std::string ValueMaker::made(const Type& type, int depth) {
       return computed(type.dtype, depth);
     case Kind::String:
       return bind(cat("string_concat", call_of(operands({type, type}, depth - 1))));
+    case Kind::Tensor:
+      return tensor(type, depth);
     case Kind::Tuple:
       return bind(list_of(operands(type.parts, depth - 1)));
     case Kind::Function: {
@@ -20,7 +22,7 @@ std::string ValueMaker::made(const Type& type, int depth) {
         return bind(cat("@always(", x, ")"), &type);
       }
       for (const Callee& callee : functions_) {
-        if (!(callee.result == type.parts.back()) || r_.coin()) continue;
+        if (!callee.symbols.empty() || !(callee.result == type.parts.back()) || r_.coin()) continue;
         std::vector<Type> rest(type.parts.begin(), type.parts.end() - 1);
         if (callee.params == rest) return bind(callee.name);
         rest.insert(rest.begin(), callee.params.empty() ? type : callee.params[0]);
@@ -75,6 +77,9 @@ std::string ValueMaker::computed(DataType dtype, int depth) {
     return std::string(names[r_.between(0, names.size() - 1)]);
   };
   const int64_t choice = r_.between(0, 9);
+  if (r_.between(0, 3) == 0) {
+    if (std::string found = from_tensor(dtype, depth); !found.empty()) return found;
+  }
   if (dtype.is_bool()) {
     if (choice == 0) return bind(cat("string_equal", two(Type::of(Kind::String, {}))));
     if (choice < 4) return bind(pick({"logical_and", "logical_or", "logical_xor"}) + two(type));

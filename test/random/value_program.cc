@@ -14,6 +14,7 @@ class ProgramMaker : public ValueMaker {
 
   std::string program() {
     out_ = kLibrary;
+    symbols_.clear();
     for (int64_t n = r_.between(1, 3); n > 0; --n) types_.push_back(define(types_.size()));
     for (const Definition& type : types_) out_ += text_of(type);
     for (int64_t n = r_.between(1, 4); n > 0; --n) add_function();
@@ -79,6 +80,7 @@ fn @iterate[T](%n: i64, %f: fn(T) -> T, %x: T) -> T {
     @iterate(%m, %f, %y)
   }
 }
+fn @unknown_rank[T](%x: T) -> T { %x }
 fn @id[T](%x: T) -> T { %x }
 )";
 
@@ -120,7 +122,13 @@ fn @id[T](%x: T) -> T { %x }
     std::vector<Variable> params;
     std::vector<Type> types;
     const bool counts = r_.coin();
+    symbols_.clear();
     if (counts) params.push_back({fresh(), Type::scalar(i64)});
+    if (r_.between(0, 2) == 0) {
+      symbols_ = {"n", "m"};
+      symbols_.resize(static_cast<size_t>(r_.between(1, 2)));
+      params.push_back({fresh(), Type::tensor(tensor_element(), symbols_)});
+    }
     for (int64_t n = r_.between(1, 2); n > 0; --n) params.push_back({fresh(), any_type(2, true)});
     const Type result = counts && r_.coin() ? params.back().type : any_type(2, true);
     for (const Variable& p : params) types.push_back(p.type);
@@ -131,13 +139,13 @@ fn @id[T](%x: T) -> T { %x }
       recursion(name, params, result);
     }
     // Others call it with few turns.
-    if (!counts) add({name, types, result});
+    if (!counts) add({name, types, result, symbols_});
     if (counts) {
       begin_function(name + "_few", {params.begin() + 1, params.end()}, result);
       std::vector<std::string> args{cat(r_.between(0, 4))};
       for (size_t i = 1; i < params.size(); ++i) args.push_back(params[i].name);
       end(cat(name, call_of(args)));
-      add({name + "_few", {types.begin() + 1, types.end()}, result});
+      add({name + "_few", {types.begin() + 1, types.end()}, result, symbols_});
     }
   }
 
@@ -145,6 +153,7 @@ fn @id[T](%x: T) -> T { %x }
   void add(Callee callee) {
     std::vector<Type> parts = callee.params;
     parts.push_back(callee.result);
+    if (!callee.symbols.empty()) parts.clear();
     for (const Type& part : parts) used_.push_back(part);
     for (; parts.size() > 1; parts.erase(parts.begin())) {
       used_.push_back(Type::of(Kind::Function, parts));
@@ -179,6 +188,9 @@ fn @id[T](%x: T) -> T { %x }
     budget_ = 60;
     std::vector<Variable> params;
     for (int64_t n = r_.between(2, 4); n > 0; --n) params.push_back({fresh(), scalar()});
+    symbols_ = {"n", "m"};
+    params.push_back({fresh(), Type::tensor(tensor_element(), {"n", "m"})});
+    params.push_back({fresh(), Type::tensor(tensor_element(), {"m"})});
     std::vector<Type> parts;
     for (int64_t n = r_.between(2, 4); n > 0; --n) parts.push_back(any_type(3, false));
     const Type result = Type::of(Kind::Tuple, parts);

@@ -1,5 +1,7 @@
 #include "value_type.h"
 
+#include <algorithm>
+
 #include "support/text.h"
 
 namespace tenon::random_programs {
@@ -18,7 +20,40 @@ Type with(const Type& type, const std::vector<Type>& args) {
   return out;
 }
 
+bool is_symbol(const std::string& dim) {
+  return dim[0] > '9';
+}
+
 }  // namespace
+
+bool Type::has_symbols() const {
+  return std::ranges::any_of(dims, is_symbol) || std::ranges::any_of(parts, &Type::has_symbols);
+}
+
+Type with_sizes(const Type& type, const Sizes& sizes) {
+  Type out = type;
+  for (std::string& dim : out.dims) {
+    if (const auto found = sizes.find(dim); found != sizes.end()) dim = found->second;
+  }
+  for (Type& part : out.parts) part = with_sizes(part, sizes);
+  return out;
+}
+
+bool find_sizes(const Type& type, const Type& wanted, Sizes* sizes) {
+  if (type.kind != wanted.kind || type.dtype != wanted.dtype || type.name != wanted.name ||
+      type.parts.size() != wanted.parts.size() || type.dims.size() != wanted.dims.size())
+    return false;
+  for (size_t i = 0; i < type.dims.size(); ++i) {
+    const std::string size = is_symbol(type.dims[i])
+                                 ? sizes->try_emplace(type.dims[i], wanted.dims[i]).first->second
+                                 : type.dims[i];
+    if (size != wanted.dims[i]) return false;
+  }
+  for (size_t i = 0; i < type.parts.size(); ++i) {
+    if (!find_sizes(type.parts[i], wanted.parts[i], sizes)) return false;
+  }
+  return true;
+}
 
 Type Definition::of_own_parameters() const {
   std::vector<Type> own;
@@ -41,6 +76,9 @@ std::string text_of(const Type& type) {
       return to_text(type.dtype);
     case Kind::String:
       return "string";
+    case Kind::Tensor:
+      return cat("tensor[", join(type.dims, ", "), type.dims.empty() ? "" : "; ",
+                 to_text(type.dtype), "]");
     case Kind::Tuple:
       return cat("(", list_of(type.parts), type.parts.size() == 1 ? ",)" : ")");
     case Kind::Option:
