@@ -23,13 +23,16 @@ enum class Handler : uint16_t {
 #include "vm/interp/handlers.def"
 };
 
-// A value operand: a register (moved out at its last use), a constant of the unit, or a value that
-// the DecodedCode owns.
+// A value operand: a register (moved out at its last use), or a constant. That stands here, where
+// the other operands are too: after a kernel has used up the caches, each further place costs a
+// miss.
 struct ValueRef {
-  const AnyView* constant = nullptr;  // if not null, this value, borrowed
-  int32_t reg = 0;
+  AnyView constant;  // borrowed from the unit
+  int32_t reg = -1;  // negative: the constant
   bool last = false;
   bool borrowed = false;  // without a reference of its own
+
+  bool is_constant() const { return reg < 0; }
 };
 
 struct FunctionCode;
@@ -204,7 +207,7 @@ struct DecodedCode {
   std::vector<Op> ops;                  // of all functions; 0 and 1 are the entry's
   std::vector<uint32_t> op_offsets;     // word offset of each op's instruction in its function
   std::vector<std::unique_ptr<OpData>> operands;
-  std::vector<std::unique_ptr<Any>> values;  // written in the code as immediates, or None
+  std::vector<std::unique_ptr<Any>> values;  // immediates, or None, that an Op has as its constant
 
   // The function that contains the op, and the word offset of its instruction; null outside of
   // functions.
