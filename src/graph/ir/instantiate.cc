@@ -42,6 +42,7 @@ void Matching::match(const TypeRef& param, const TypeRef& arg) {
     const TypeRef* known = type_args_.find(v->name);
     // A type argument stands for other values, too.
     const TypeRef any = without_known_values(arg);
+    if (known && functions_around_ > 0 && may_pass(*known, any)) return;
     TypeRef both = known ? join(*known, any) : any;
     if (both) type_args_.set(v->name, both);
     return;
@@ -67,8 +68,18 @@ void Matching::match(const TypeRef& param, const TypeRef& arg) {
     all(d->args, type_as<AdtType>(arg)->args);
   } else if (const auto* f = type_as<FunctionType>(param)) {
     const auto* a = type_as<FunctionType>(arg);
+    ++functions_around_;
     all(f->params, a->params);
     match(f->result, a->result);
+    --functions_around_;
+  }
+}
+
+void Matching::match_all(const Array<TypeRef>& params, const Array<TypeRef>& args) {
+  for (const bool functions : {false, true}) {
+    for (size_t i = 0; i < params.size() && i < args.size(); ++i) {
+      if (params[i].is<FunctionType>() == functions) match(params[i], args[i]);
+    }
   }
 }
 
@@ -80,6 +91,28 @@ TypeRef Matching::apply(const TypeRef& type) const {
   return substitute_type_vars(t, type_args_);
 }
 
+namespace {
+
+Array<TypeRef> types_of(const Array<Operand>& args) {
+  return args.map([](const Operand& arg) { return type_of(arg); });
+}
+
+}  // namespace
+
+bool can_call(const FunctionExpr& callee, const Array<Operand>& args) {
+  if (args.size() != callee.params.size()) return false;
+  const TypeRef type = type_of(callee);
+  const Array<TypeRef>& params = type.as<FunctionType>()->params;
+  const Array<TypeRef> given = types_of(args);
+  Matching m(callee.type_params);
+  m.match_all(params, given);
+  for (size_t i = 0; i < args.size(); ++i) {
+    std::vector<std::pair<Dim, Dim>> unproved;
+    if (!fits(given[i], m.apply(params[i]), &unproved)) return false;
+  }
+  return true;
+}
+
 Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
                      const std::string& what) {
   if (args.size() != callee.params.size()) {
@@ -87,12 +120,13 @@ Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
         .found(cat(args.size()))
         .expected(cat(callee.params.size()), to_text(make<FunctionType>(callee)));
   }
+  const Array<TypeRef> given = types_of(args);
   Matching m(callee.type_params);
-  for (size_t i = 0; i < args.size(); ++i) m.match(callee.params[i], type_of(args[i]));
+  m.match_all(callee.params, given);
   Instance out;
   for (size_t i = 0; i < args.size(); ++i) {
     TypeRef param = m.apply(callee.params[i]);
-    require_fit(type_of(args[i]), param, cat(what, ": argument ", i), &out.conditions);
+    require_fit(given[i], param, cat(what, ": argument ", i), &out.conditions);
     out.params.push_back(param);
   }
   for (const String& name : callee.type_params) {

@@ -22,6 +22,9 @@ struct Instance {
 Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
                      const std::string& what);
 
+// Whether a call of the function is possible, with checks of sizes or without.
+bool can_call(const FunctionExpr& callee, const Array<Operand>& args);
+
 // Binds type parameters, and symbols that are a whole dimension or element of a parameter, to the
 // types of arguments. Afterwards, require_fit with the result of `apply` checks everything else.
 class Matching {
@@ -32,6 +35,9 @@ class Matching {
 
   void bind(std::string_view symbol, const Dim& value);  // keeps an earlier binding
   void match(const TypeRef& param, const TypeRef& arg);
+  // Functions last: a type parameter that others determine isn't made less precise by the symbols
+  // of a function's own type, whose values are those of the arguments that it gets.
+  void match_all(const Array<TypeRef>& params, const Array<TypeRef>& args);
 
   const Dim* find(std::string_view symbol) const;  // null if not bound
   const Map<String, TypeRef>& type_args() const { return type_args_; }
@@ -45,6 +51,7 @@ class Matching {
   std::unordered_set<std::string> type_params_;
   Map<String, TypeRef> type_args_;
   std::map<std::string, Dim, std::less<>> bound_;
+  int functions_around_ = 0;  // of the types that are being matched
 };
 
 // Throws a Usage error about `what` unless `from` fits `to`. Unproved equalities of sizes are added

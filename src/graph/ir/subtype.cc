@@ -1,8 +1,10 @@
 // The subtype order of types, and the comparison that leaves sizes to run time.
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
+#include "graph/ir/instantiate.h"
 #include "graph/ir/type.h"
 
 namespace tenon::graph {
@@ -42,9 +44,8 @@ bool tensor_fits(const TensorType& from, const TensorType& to, Unproved* unprove
   return from.value_known && dims_fit(from.values, to.values, unproved);
 }
 
-// `type` with the symbols that its parameters bind renamed to a0, a1, ... in order of appearance,
-// so that function types that differ only in these names are equal.
-TypeRef with_canonical_names(const FunctionType& type) {
+// `type` with the symbols that its parameters bind renamed to `prefix` and a number.
+Ref<FunctionType> with_own_names(const FunctionType& type, std::string_view prefix) {
   SymbolSet own;
   for (const TypeRef& p : type.params) collect_binding_symbols(p, &own);
   std::unordered_map<std::string_view, size_t> number;
@@ -52,7 +53,7 @@ TypeRef with_canonical_names(const FunctionType& type) {
   DimSubstitution rename = [&](std::string_view name) -> std::optional<Dim> {
     auto at = number.find(name);
     if (at == number.end()) return std::nullopt;
-    return Dim::symbol(cat("\x01", at->second));
+    return Dim::symbol(cat(prefix, at->second));
   };
   auto out = make<FunctionType>();
   Map<String, TypeRef> vars;
@@ -69,17 +70,23 @@ TypeRef with_canonical_names(const FunctionType& type) {
   return out;
 }
 
-bool function_fits(const FunctionType& a, const FunctionType& b) {
-  if (a.params.size() != b.params.size() || a.type_params.size() != b.type_params.size()) {
+// A function checks the sizes of what it is called with, so those may be unknown here, or others: a
+// literal's are sizes of the function around it, which inlining makes numbers, while the type of a
+// function that takes the literal has symbols of its own in their place. If a call succeeds, these
+// are the sizes that the function takes.
+bool function_fits(const FunctionType& from, const FunctionType& to) {
+  if (from.params.size() != to.params.size() || from.type_params.size() != to.type_params.size()) {
     return false;
   }
-  TypeRef from = with_canonical_names(a), to = with_canonical_names(b);
-  const auto* f = type_as<FunctionType>(from);
-  const auto* t = type_as<FunctionType>(to);
-  for (size_t i = 0; i < a.params.size(); ++i) {
-    if (!is_subtype(t->params[i], f->params[i])) return false;
+  const Ref<FunctionType> f = with_own_names(from, "\x01"), t = with_own_names(to, "\x02");
+  Matching taken{Array<String>()}, given{Array<String>()};
+  taken.match_all(f->params, t->params);
+  const Array<TypeRef> params = f->params.map([&](const TypeRef& p) { return taken.apply(p); });
+  given.match_all(t->params, params);
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (!may_pass(given.apply(t->params[i]), params[i])) return false;
   }
-  return is_subtype(f->result, t->result);
+  return is_subtype(taken.apply(f->result), given.apply(t->result));
 }
 
 }  // namespace
@@ -181,6 +188,22 @@ bool fits(const TypeRef& from, const TypeRef& to, Unproved* unproved) {
 
 bool is_subtype(const TypeRef& from, const TypeRef& to) {
   return fits(from, to, nullptr);
+}
+
+bool may_pass(const TypeRef& given, const TypeRef& taken) {
+  if (given->type_index != taken->type_index) return false;
+  if (const auto* to = taken.as<TensorType>()) {
+    const auto* from = given.as<TensorType>();
+    if (from->dtype != to->dtype || from->device != to->device) return false;
+    if (to->rank == kUnknownRank) return true;
+    if (from->rank != to->rank) return false;
+    return !from->dims_known || !to->dims_known ||
+           std::ranges::equal(from->dims, to->dims, std::not_fn(proves_differ));
+  }
+  if (const auto* to = taken.as<TupleType>()) {
+    return std::ranges::equal(given.as<TupleType>()->fields, to->fields, may_pass);
+  }
+  return is_subtype(given, taken);
 }
 
 TypeRef join(const TypeRef& a, const TypeRef& b) {

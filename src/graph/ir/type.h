@@ -132,6 +132,9 @@ bool is_subtype(const TypeRef& from, const TypeRef& to);
 // The same, but sizes that may be equal count as equal; these pairs (from's, to's) are appended to
 // `unproved`. False if `from` can't fit at run time.
 bool fits(const TypeRef& from, const TypeRef& to, std::vector<std::pair<Dim, Dim>>* unproved);
+// Whether a function may be called with a `given` where it takes a `taken`: it checks the sizes
+// itself.
+bool may_pass(const TypeRef& given, const TypeRef& taken);
 // The most precise common supertype, for the arms of an `if`. Null if there is none.
 TypeRef join(const TypeRef& a, const TypeRef& b);
 TypeRef substitute(const TypeRef& type, const DimSubstitution& map);

@@ -79,6 +79,22 @@ TEST(Type, FunctionTypesDifferInNoSymbolThatTheyBind) {
   EXPECT_FALSE(is_subtype(some, any));
 }
 
+// The sizes that a function takes are checked when it is called.
+TEST(Type, FunctionTypesMayDifferInTheSizesOfParameters) {
+  const auto of = [](const TypeRef& t) { return function_type({t}, t); };
+  const TypeRef any_size = of(tensor_type(f32, {m, 2})), three = of(tensor_type(f32, {3, 2}));
+  EXPECT_TRUE(is_subtype(three, any_size));
+  EXPECT_TRUE(is_subtype(any_size, three));
+  EXPECT_FALSE(is_subtype(three, of(tensor_type(f32, {4, 2}))));
+  EXPECT_FALSE(is_subtype(three, of(tensor_type(i64, {3, 2}))));
+  // The result has the sizes that a call which succeeds is given.
+  const TypeRef other = function_type({tensor_type(f32, {m, 2})}, tensor_type(f32, {m + 1, 2}));
+  EXPECT_FALSE(is_subtype(three, other));
+  TypeRef of_rank = of(tensor_type_of_rank(f32, 2));
+  EXPECT_TRUE(is_subtype(any_size, of_rank));
+  EXPECT_FALSE(is_subtype(of_rank, any_size));
+}
+
 TEST(Type, ErasedSymbolsLeaveTheRank) {
   auto keep = [](std::string_view s) { return s == "n"; };
   EXPECT_EQ(to_text(erase_symbols(tensor_type(f32, {n, 4}), keep)), "tensor[n, 4; f32]");

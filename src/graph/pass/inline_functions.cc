@@ -125,10 +125,9 @@ class Inliner : public Rewriter {
   BlockRef instance(const FunctionExpr& callee, const Call& call) {
     Matching known(callee.type_params);
     SymbolSet bound;
-    for (size_t i = 0; i < call.args.size(); ++i) {
-      known.match(callee.params[i]->type, type_of(call.args[i]));
-      collect_binding_symbols(callee.params[i]->type, &bound);
-    }
+    const Array<TypeRef> given = call.args.map([](const Operand& arg) { return type_of(arg); });
+    known.match_all(type_of(callee).as<FunctionType>()->params, given);
+    for (const VarRef& param : callee.params) collect_binding_symbols(param->type, &bound);
     for (const std::string& symbol : bound) {
       if (!known.find(symbol)) return nullptr;
     }

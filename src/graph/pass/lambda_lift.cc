@@ -1,6 +1,7 @@
 #include "graph/pass/lambda_lift.h"
 
 #include "graph/ir/free_names.h"
+#include "graph/ir/instantiate.h"
 #include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
@@ -92,6 +93,9 @@ class Lifter : public Rewriter {
 };
 
 class KnownCaller : public Rewriter {
+ public:
+  explicit KnownCaller(const Module& module) : functions_(module->functions) {}
+
  protected:
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     auto* call = value.as<Call>();
@@ -101,6 +105,8 @@ class KnownCaller : public Rewriter {
     if (!closure) return keep(var, value);
     Array<Operand> args = closure->captures;
     args.append(call->args.begin(), call->args.end());
+    // It may take tensors whose sizes aren't known here.
+    if (!can_call(**functions_.find(closure->function), args)) return keep(var, value);
     auto known = make<Call>();
     known->kind = CalleeKind::kGlobal;
     known->callee = closure->function;
@@ -108,6 +114,9 @@ class KnownCaller : public Rewriter {
     known->args = args;
     return keep(var, known);
   }
+
+ private:
+  const Map<String, FunctionRef>& functions_;
 };
 
 }  // namespace
@@ -117,7 +126,7 @@ Module lambda_lift(const Module& module, PassContext&) {
 }
 
 Module call_known_functions(const Module& module, PassContext&) {
-  return KnownCaller().run(module);
+  return KnownCaller(module).run(module);
 }
 
 }  // namespace tenon::graph
