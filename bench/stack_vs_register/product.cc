@@ -15,12 +15,12 @@ using vm::Handler;
 std::map<const void*, size_t> fused_handlers() {
   std::map<const void*, size_t> out;
 #define TENON_OPCODE(...)
-#define TENON_COMPARISON(identifier, ...)                     \
-  out[Dispatch::address_of(Handler::identifier##IfRR)] = 1;   \
-  out[Dispatch::address_of(Handler::identifier##IfRI)] = 1;   \
-  out[Dispatch::address_of(Handler::identifier##StepRR)] = 2; \
-  out[Dispatch::address_of(Handler::identifier##StepRI)] = 2;
+#define TENON_COMPARISON(identifier, ...)                   \
+  out[Dispatch::address_of(Handler::identifier##IfRR)] = 1; \
+  out[Dispatch::address_of(Handler::identifier##IfRI)] = 1;
 #include "vm/isa/opcodes.def"
+  out[Dispatch::address_of(Handler::StepRR)] = 2;
+  out[Dispatch::address_of(Handler::StepRI)] = 2;
   return out;
 }
 
