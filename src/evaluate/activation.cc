@@ -214,12 +214,12 @@ void Activation::check(const Check& check) const {
                      : check.kind == CheckKind::kLessEqual
                          ? left <= right
                          : left == right || left == 1 || right == 1;
-  if (!holds) {
-    throw Error(
-        ErrorKind::Runtime,
-        cat(check.message.empty() ? "a check fails" : check.message.view(), ": found ", left, " (",
-            tenon::to_text(check.left), ") and ", right, " (", tenon::to_text(check.right), ")"));
-  }
+  if (holds) return;
+  const auto shown = [](const Dim& size, int64_t value) {
+    return size.is_const() ? cat(value) : cat(value, " (", tenon::to_text(size), ")");
+  };
+  throw Error(ErrorKind::Runtime, check_failure(check.kind, check.message, shown(check.left, left),
+                                                shown(check.right, right)));
 }
 
 }  // namespace tenon::graph

@@ -242,13 +242,23 @@ void SizeLowering::match_result(Arg value, const TypeRef& type) {
 
 // ---- checks ----
 
+namespace {
+
+// The text in the message of a `check` instruction, in which {} stands for a value and {{ for {.
+std::string as_message(std::string_view text) {
+  std::string out;
+  for (const char c : text) out.append(c == '{' ? 2 : 1, c);
+  return out;
+}
+
+}  // namespace
+
 void SizeLowering::check(const Check& check) {
   const Arg left = size(check.left), right = size(check.right);
-  const Arg operands[] = {left, right};
   Arg test = code_.make(/*owns=*/false);
   if (check.kind == CheckKind::kBroadcast) {
     code_.emit(Opcode::Eq, {test, left, right});
-    for (const Arg side : operands) {
+    for (const Arg side : {left, right}) {
       const Arg one = code_.make(/*owns=*/false), either = code_.make(/*owns=*/false);
       code_.emit(Opcode::Eq, {one, side, Arg::imm(1)});
       code_.emit(Opcode::Or, {either, test, one});
@@ -257,15 +267,17 @@ void SizeLowering::check(const Check& check) {
   } else {
     code_.emit(check.kind == CheckKind::kEqual ? Opcode::Eq : Opcode::Le, {test, left, right});
   }
-  const char* relation = check.kind == CheckKind::kEqual       ? "must be equal"
-                         : check.kind == CheckKind::kLessEqual ? "must not decrease"
-                                                               : "must be equal or one of them 1";
-  code_.emit(
-      Opcode::Check,
-      {test, Arg::constant(constants_.of_text(cat(
-                 check.message.empty() ? "a check fails" : check.message.view(), ": found {} (",
-                 to_text(check.left), ") and {} (", to_text(check.right), "), which ", relation)))},
-      operands);
+  std::vector<Arg> found;
+  const auto shown = [&](const Dim& size, Arg value) {
+    if (size.is_const()) return to_text(size);
+    found.push_back(value);
+    return cat("{} (", as_message(to_text(size)), ")");
+  };
+  const std::string left_text = shown(check.left, left), right_text = shown(check.right, right);
+  code_.emit(Opcode::Check,
+             {test, Arg::constant(constants_.of_text(check_failure(
+                        check.kind, as_message(check.message), left_text, right_text)))},
+             found);
 }
 
 }  // namespace tenon::codegen

@@ -312,4 +312,18 @@ Array<String> FunctionExpr::result_names() const {
   return names ? names->as<Array<String>>() : Array<String>();
 }
 
+std::string check_failure(CheckKind kind, std::string_view message, std::string_view left,
+                          std::string_view right) {
+  const std::string begin = cat(message.empty() ? "a check fails" : message, ": found ", left);
+  switch (kind) {
+    case CheckKind::kEqual:
+      return cat(begin, " and ", right, ", which must be equal");
+    case CheckKind::kLessEqual:
+      return cat(begin, ", which must be at most ", right);
+    case CheckKind::kBroadcast:
+      return cat(begin, " and ", right, ", which must be equal or one of them 1");
+  }
+  return begin;
+}
+
 }  // namespace tenon::graph

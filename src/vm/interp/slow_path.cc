@@ -69,6 +69,8 @@ void op_check(Machine&, const Op& op, AnyView* base) {
     if (form.substr(i, 2) == "{}" && next < values.size()) {
       message += cat(integer(values[next++], base, "a message"));
       ++i;
+    } else if (form.substr(i, 2) == "{{") {
+      message += form[i++];
     } else {
       message += form[i];
     }
