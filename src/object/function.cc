@@ -68,6 +68,7 @@ ErrorObj::~ErrorObj() {
 }
 
 [[gnu::cold]] Ref<ErrorObj> ErrorObj::of(const Error& e) {
+  const ObjectBudget uncounted(nullptr);  // it may say that the call has no memory left
   auto o = make<ErrorObj>();
   o->error = std::make_shared<const Error>(e);
   o->kind_text = kind_name(e.kind());

@@ -35,7 +35,9 @@ struct BytesObj : Object {
 };
 
 namespace detail {
-AnyView new_text(std::string_view text, int32_t small_index, int32_t object_index);
+// `text`, then `more`.
+AnyView new_text(std::string_view text, std::string_view more, int32_t small_index,
+                 int32_t object_index);
 inline std::string_view text_of(const AnyView& a) {
   if (a.is_object()) {
     const StringCell& cell = static_cast<const StringObj*>(a.v.object)->cell;
@@ -48,8 +50,10 @@ inline std::string_view text_of(const AnyView& a) {
 class String {
  public:
   String() { static_cast<AnyView&>(value_).type_index = TypeIndex::SmallStr; }
-  String(std::string_view text)
-      : value_(Any::adopt(detail::new_text(text, TypeIndex::SmallStr, TypeIndex::Str))) {}
+  String(std::string_view text) : String(text, {}) {}
+  // Both, one after the other. Counts for the thread's ObjectBudget as long as it lives.
+  String(std::string_view text, std::string_view more)
+      : value_(Any::adopt(detail::new_text(text, more, TypeIndex::SmallStr, TypeIndex::Str))) {}
   String(const char* text) : String(std::string_view(text)) {}
   String(const std::string& text) : String(std::string_view(text)) {}
   String(const String&) = default;
@@ -88,7 +92,7 @@ class Bytes {
  public:
   Bytes() { static_cast<AnyView&>(value_).type_index = TypeIndex::SmallBytes; }
   explicit Bytes(std::string_view bytes)
-      : value_(Any::adopt(detail::new_text(bytes, TypeIndex::SmallBytes, TypeIndex::Bytes))) {}
+      : value_(Any::adopt(detail::new_text(bytes, {}, TypeIndex::SmallBytes, TypeIndex::Bytes))) {}
   Bytes(const Bytes&) = default;
   Bytes& operator=(const Bytes&) = default;
   Bytes(Bytes&& o) noexcept : Bytes() { value_.swap(o.value_); }
@@ -135,7 +139,7 @@ struct AnyTraits<Bytes> {
 template <>
 struct AnyTraits<std::string> {
   static void take(AnyView& a, const std::string& s) {
-    a = detail::new_text(s, TypeIndex::SmallStr, TypeIndex::Str);
+    a = detail::new_text(s, {}, TypeIndex::SmallStr, TypeIndex::Str);
   }
   static bool is(const AnyView& a) { return AnyTraits<String>::is(a); }
   static std::string get(const AnyView& a) { return AnyTraits<String>::get(a).str(); }
@@ -144,7 +148,7 @@ struct AnyTraits<std::string> {
 template <>
 struct AnyTraits<std::string_view> {
   static void take(AnyView& a, std::string_view s) {
-    a = detail::new_text(s, TypeIndex::SmallStr, TypeIndex::Str);
+    a = detail::new_text(s, {}, TypeIndex::SmallStr, TypeIndex::Str);
   }
   static bool is(const AnyView& a) { return String::accepts(a); }
   static std::string_view get(const AnyView& a) { return detail::text_of(a); }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "object/narrow_float.h"
 #include "support/text.h"
 #include "tools/tenon/parse_number.h"
 
@@ -21,9 +22,10 @@ Bounds bounds_of(DataType dtype) {
 }
 
 double greatest(DataType dtype) {
-  return dtype == f16   ? 65504
-         : dtype == f32 ? static_cast<double>(std::numeric_limits<float>::max())
-                        : std::numeric_limits<double>::max();
+  return dtype == f16    ? 65504
+         : dtype == bf16 ? 0x1.fep127
+         : dtype == f32  ? static_cast<double>(std::numeric_limits<float>::max())
+                         : std::numeric_limits<double>::max();
 }
 
 }  // namespace
@@ -51,8 +53,9 @@ std::optional<int64_t> parse_integer(std::string_view text, DataType dtype) {
 
 std::optional<double> parse_float(std::string_view text, DataType dtype) {
   const auto value = parse_number<double>(text);
-  if (!value || (std::isfinite(*value) && std::abs(*value) > greatest(dtype))) return std::nullopt;
-  return dtype == f32 ? std::optional<double>(static_cast<float>(*value)) : value;
+  if (!value) return std::nullopt;
+  const double rounded = round_to(dtype, *value);
+  return std::isfinite(*value) && !std::isfinite(rounded) ? std::nullopt : std::optional(rounded);
 }
 
 std::optional<Any> scalar_value(DataType dtype, std::string_view text) {
