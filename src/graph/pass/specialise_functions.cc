@@ -102,8 +102,13 @@ class Specialiser : public Rewriter {
     const std::string key = cat(name, "/", index, "/", closure.function);
     if (const auto known = copies_.find(key); known != copies_.end()) return &known->second;
     if (copies_.size() == kMostCopies) return nullptr;
+    // A function in continuation-passing style calls itself with a closure that captures the one it
+    // gets: a copy for each would never reach a copy that exists.
+    std::set<String> closures = copied_for_[name];
+    if (!closures.insert(closure.function).second) return nullptr;
     const FunctionRef copy = copied(name, index, closure, **called, type);
     functions_.set(copy->name, copy);
+    copied_for_[copy->name] = std::move(closures);
     candidates_.insert(copy->name);
     made_.push_back(copy);
     return &copies_.emplace(key, copy->name).first->second;
@@ -160,6 +165,7 @@ class Specialiser : public Rewriter {
   Map<String, FunctionRef> functions_;  // the module's and the copies, before they are rewritten
   std::set<String> candidates_;
   std::map<std::string, String> copies_;  // by the function, its parameter and what it gets
+  std::map<String, std::set<String>> copied_for_;  // the closures' functions, by the copy
   std::deque<FunctionRef> made_;
 };
 
