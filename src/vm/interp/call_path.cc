@@ -233,7 +233,6 @@ void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
   if (!target) [[unlikely]]
     fail_unlinked(*e.slot);
   const Borrowed args(e, 0, base);
-  const bool releases = e.releases;  // read now, while it is in the cache
   Any result;
   if (!m.attention_.load(std::memory_order_relaxed) || !before_packed(m, op, args.span(), &result))
       [[likely]] {
@@ -244,7 +243,7 @@ void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
     if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]]
       after_packed(m, op, base, &result);
   }
-  if (releases) release_last_uses(e, base);
+  release_last_uses(e, base);
   put_result(base, op.a, std::move(result));
 }
 

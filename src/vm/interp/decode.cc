@@ -94,7 +94,7 @@ const Row* find(const Row (&table)[N], T Row::*field, T value) {
 bool is_in_place(const CallOperands& o, const FunctionCode* function) {
   if (o.callee != function) return false;
   for (size_t i = 0; i < o.args.size(); ++i) {
-    if (o.args[i].is_constant() || o.args[i].reg != static_cast<int32_t>(i)) return false;
+    if (o.args[i].constant || o.args[i].reg != static_cast<int32_t>(i)) return false;
   }
   return true;
 }
@@ -142,7 +142,7 @@ class Decoder {
   void read_operands(Operands& o, const Instruction& in);
   void read_function(CallOperands& o, const Instruction& in);
   ValueRef value(Arg arg, bool is_int = false);
-  const AnyView* constant(Arg arg);
+  const AnyView* pooled(Any value);
   int32_t distance(Arg label, uint32_t index) const;
 
   const Unit& unit_;
@@ -167,11 +167,9 @@ OperandsOf<op_class>& Decoder::operands(Op& op) {
   return made;
 }
 
-// Of an Op. Stays in place.
-const AnyView* Decoder::constant(Arg arg) {
-  if (arg.is(ArgKind::Constant)) return &unit_.constants[arg.index()].value;
+const AnyView* Decoder::pooled(Any value) {
   charge(sizeof(Any));
-  out_.values.push_back(std::make_unique<Any>(value(arg).constant));
+  out_.values.push_back(std::make_unique<Any>(std::move(value)));
   return out_.values.back().get();
 }
 
@@ -186,12 +184,13 @@ ValueRef Decoder::value(Arg arg, bool is_int) {
       ref.borrowed = arg.is(ArgKind::Borrowed);
       break;
     case ArgKind::Constant:
-      ref.constant = unit_.constants[arg.index()].value;
+      ref.constant = &unit_.constants[arg.index()].value;
       break;
     case ArgKind::Immediate:
-      ref.constant = AnyView(arg.value());
+      ref.constant = pooled(Any(arg.value()));
       break;
     default:
+      ref.constant = pooled(Any());
       break;
   }
   return ref;
@@ -364,8 +363,8 @@ namespace {
 std::optional<std::vector<int64_t>> known_integers(std::span<const ValueRef> refs) {
   std::vector<int64_t> known;
   for (const ValueRef& ref : refs) {
-    if (!ref.is_constant() || ref.constant.type_index != TypeIndex::Int) return std::nullopt;
-    known.push_back(ref.constant.v.i);
+    if (!ref.constant || ref.constant->type_index != TypeIndex::Int) return std::nullopt;
+    known.push_back(ref.constant->v.i);
   }
   return known;
 }
@@ -404,12 +403,12 @@ Handler Decoder::plain(Op& op, const Instruction& in) {
   if (!is_tag && !borrows && in.opcode() != Opcode::GetField) return general(in.opcode());
   // All three read an object; then a field's index.
   const ValueRef& object = o.args.front();
-  op.c = !is_tag ? -int32_t{borrows} : object.borrowed ? -TypeIndex::Cell : TypeIndex::Cell;
-  if (op.a < 0 || o.releases || object.is_constant()) return general(in.opcode());
   op.b = object.reg * kRegisterBytes;
+  op.c = !is_tag ? -int32_t{borrows} : object.borrowed ? -TypeIndex::Cell : TypeIndex::Cell;
+  if (op.a < 0 || o.releases || object.constant) return general(in.opcode());
   if (is_tag) return Handler::GetTagRegister;
   const auto index = static_cast<uint64_t>(in.arg(operand(Opcode::GetField, "index")).value());
-  if (!o.args.back().is_constant() || index > INT32_MAX) return general(in.opcode());
+  if (!o.args.back().constant || index > INT32_MAX) return general(in.opcode());
   op.c ^= static_cast<int32_t>(index);
   return Handler::FieldOfRegister;
 }
@@ -436,7 +435,7 @@ Handler Decoder::call(Op& op, const Instruction& in) {
   const auto arguments = std::span(o.args).last(in.list().size());
   o.contiguous = true;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    o.contiguous = o.contiguous && !arguments[i].is_constant() && !arguments[i].borrowed &&
+    o.contiguous = o.contiguous && !arguments[i].constant && !arguments[i].borrowed &&
                    arguments[i].reg == arguments[0].reg + static_cast<int32_t>(i);
   }
   if (in.opcode() == Opcode::TailCall && is_in_place(o, function_)) {
@@ -472,8 +471,8 @@ Handler Decoder::match(Op& op, const Instruction& in) {
     if (operand.is_register()) check.reg = static_cast<int32_t>(operand.index());
     if (operand.is(ArgKind::Immediate)) check.value = operand.value();
     const ValueRef& value = o.args.front();
-    o.overwrites = o.overwrites || (check.match == DimMatch::Store && !value.is_constant() &&
-                                    check.reg == value.reg);
+    o.overwrites = o.overwrites ||
+                   (check.match == DimMatch::Store && !value.constant && check.reg == value.reg);
     o.dims.push_back(check);
   }
   return general(in.opcode());
@@ -554,7 +553,7 @@ Handler Decoder::ret(Op& op, const Instruction& in) {
     op.a = offset(returned);
     return Handler::RetRegister;
   }
-  op.constant = constant(returned);
+  op.constant = value(returned).constant;
   return Handler::Ret;
 }
 
@@ -569,7 +568,7 @@ Handler Decoder::move(Op& op, const Instruction& in) {
     return Handler::Kill;
   }
   if (op.a < 0) return go_to(op, 1);
-  op.constant = constant(source);
+  op.constant = value(source).constant;
   return Handler::Move;
 }
 

@@ -22,7 +22,7 @@ void keep_last_use_of_each(Args&& args, std::vector<uint32_t>& last_reader) {
   const auto count = static_cast<uint32_t>(args.size());
   for (uint32_t i = 0; i < count; ++i) {
     const ValueRef& ref = args[i];
-    if (!ref.is_constant()) last_reader[static_cast<size_t>(ref.reg)] = i;
+    if (!ref.constant) last_reader[static_cast<size_t>(ref.reg)] = i;
   }
   for (uint32_t i = 0; i < count; ++i) {
     ValueRef& ref = args[i];

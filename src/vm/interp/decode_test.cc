@@ -202,7 +202,7 @@ TEST(LastUses, TakeTimeLinearInTheOperands) {
 // The verifier bounds these lists; the array that they fill also checks its bound.
 TEST(Dims, RefuseMoreThanATensorHas) {
   const Any three(int64_t{3});
-  std::vector<ValueRef> refs(kMaxRank, ValueRef{three});
+  std::vector<ValueRef> refs(kMaxRank, ValueRef{&three, 0, false});
   EXPECT_EQ(Dims(refs, nullptr, "a tensor").span().size(), size_t{kMaxRank});
   refs.push_back(refs[0]);
   EXPECT_THAT(failure_of([&] { Dims(refs, nullptr, "a tensor"); }),

@@ -253,8 +253,8 @@ inline RegisterWords taken(AnyView& v) {
 // Places the arguments in a new frame, whose registers are None.
 inline void place(const std::vector<ValueRef>& args, AnyView* base, AnyView* frame) {
   for (const ValueRef& ref : args) {
-    if (ref.is_constant()) {
-      write_words(*frame, shared(ref.constant));
+    if (ref.constant) {
+      write_words(*frame, shared(*ref.constant));
     } else if (ref.last) {
       write_words(*frame, taken(base[ref.reg]));
     } else if (ref.borrowed) {

@@ -163,7 +163,7 @@ inline bool is_integer(const AnyView& v) {
 }
 
 inline const AnyView& value_of(const ValueRef& ref, const AnyView* base) {
-  return ref.is_constant() ? ref.constant : base[ref.reg];
+  return ref.constant ? *ref.constant : base[ref.reg];
 }
 
 // Reports that an operation on sizes `a` and `b` overflowed.

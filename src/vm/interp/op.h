@@ -23,16 +23,13 @@ enum class Handler : uint16_t {
 #include "vm/interp/handlers.def"
 };
 
-// A value operand: a register (moved out at its last use), or a constant. That stands here, where
-// the other operands are too: after a kernel has used up the caches, each further place costs a
-// miss.
+// A value operand: a register (moved out at its last use), a constant of the unit, or a value that
+// the DecodedCode owns.
 struct ValueRef {
-  AnyView constant;  // borrowed from the unit
-  int32_t reg = -1;  // negative: the constant
+  const AnyView* constant = nullptr;  // if not null, this value, borrowed
+  int32_t reg = 0;
   bool last = false;
   bool borrowed = false;  // without a reference of its own
-
-  bool is_constant() const { return reg < 0; }
 };
 
 struct FunctionCode;
@@ -207,7 +204,7 @@ struct DecodedCode {
   std::vector<Op> ops;                  // of all functions; 0 and 1 are the entry's
   std::vector<uint32_t> op_offsets;     // word offset of each op's instruction in its function
   std::vector<std::unique_ptr<OpData>> operands;
-  std::vector<std::unique_ptr<Any>> values;  // immediates, or None, that an Op has as its constant
+  std::vector<std::unique_ptr<Any>> values;  // written in the code as immediates, or None
 
   // The function that contains the op, and the word offset of its instruction; null outside of
   // functions.

@@ -82,7 +82,7 @@ inline int64_t integer(const ValueRef& ref, const AnyView* base, const char* wha
 
 // A value that is written in the code.
 inline int64_t literal(const ValueRef& ref) {
-  return ref.constant.v.i;
+  return ref.constant->v.i;
 }
 
 inline const Tensor& tensor(const ValueRef& ref, const AnyView* base, const char* what) {

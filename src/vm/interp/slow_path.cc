@@ -61,7 +61,7 @@ void op_check(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::Check> in(op);
   if (integer(in["cond"], base, in.mnemonic)) [[likely]]
     return;
-  const auto form = in["message"].constant.as<std::string_view>();
+  const auto form = in["message"].constant->as<std::string_view>();
   const std::span<const ValueRef> values = in.list("values");
   std::string message;
   size_t next = 0;
@@ -80,7 +80,7 @@ void op_check(Machine&, const Op& op, AnyView* base) {
 
 void op_fatal(Machine&, const Op& op, AnyView*) {
   const Values<Opcode::Fatal> in(op);
-  const auto message = in["message"].constant.as<std::string_view>();
+  const auto message = in["message"].constant->as<std::string_view>();
   throw Error(ErrorKind::Runtime, printable(message, true));
 }
 

@@ -29,7 +29,7 @@ RegisterWords moved(AnyView& from) {
 
 // A value that an instruction reads, owned: moved at its last use.
 RegisterWords taken(const ValueRef& ref, AnyView* base) {
-  if (ref.is_constant()) return shared(ref.constant);
+  if (ref.constant) return shared(*ref.constant);
   return ref.last ? moved(base[ref.reg]) : shared(base[ref.reg]);
 }
 

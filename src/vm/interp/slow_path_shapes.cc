@@ -75,7 +75,7 @@ struct Place {
 [[gnu::cold]] std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
   const Place place = place_of(m, op);
   const ValueRef& ref = matched(op);
-  if (!place.unit || ref.is_constant() || !place.unit->exported || !m.is_called_by_host()) return {};
+  if (!place.unit || ref.constant || !place.unit->exported || !m.is_called_by_host()) return {};
   const auto reg = static_cast<uint32_t>(ref.reg);
   if (source_of(*place.unit, reg, place.offset).kind != Source::Kind::Parameter) return {};
   return std::span<const Param>(place.unit->params).first(reg + 1);
@@ -86,7 +86,7 @@ struct Place {
 [[gnu::cold]] std::string matched_result(Machine& m, const Op& op) {
   Place place = place_of(m, op);
   const ValueRef& ref = matched(op);
-  if (!place.unit || ref.is_constant()) return {};
+  if (!place.unit || ref.constant) return {};
   std::string which;
   for (auto reg = static_cast<uint32_t>(ref.reg);;) {
     const Source source = source_of(*place.unit, reg, place.offset);
