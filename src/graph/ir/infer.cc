@@ -23,7 +23,12 @@ namespace {
 template <class T>
 [[noreturn]] void unknown(const char* what, const String& name, const Map<String, T>& known) {
   Error e(ErrorKind::Usage, cat("there is no ", what, " @", name_text(name)));
-  if (OperatorTable::global().find(name)) e.help(cat("an operator is called without @: ", name));
+  if (OperatorTable::global().find(name)) {
+    e.help(cat("an operator is called without @: ", name,
+               "(...); where a function is wanted, put one around it: fn(...) -> T { ", name,
+               "(...) }"));
+    throw e;
+  }
   std::vector<std::string> names;
   for (const auto& [other, _] : known) names.push_back(other.str());
   suggest(&e, name, names, "@");

@@ -19,8 +19,7 @@ std::string literal_of(const Operand& operand, DataType dtype) {
   const std::string number = is_int ? cat(v.as<int64_t>()) : cat(v.as<double>());
   if (dtype == i64) return number;
   if (dtype == f32) return float_text(v.as<double>());
-  if (dtype == f64) return cat("f64(", float_text(v.as<double>()), ")");
-  return cat(tensor_type_text("", dtype), "{", number, "}");
+  return cat(to_text(dtype), "(", dtype.is_float() ? float_text(v.as<double>()) : number, ")");
 }
 
 }  // namespace
