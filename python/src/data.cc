@@ -4,10 +4,12 @@
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
+#include <cmath>
 #include <utility>
 
 #include "python/src/classes.h"
 #include "python/src/error.h"
+#include "python/src/number.h"
 
 namespace tenon::python {
 namespace {
@@ -195,6 +197,19 @@ class Conversion {
     const int32_t kind = plan.expected.kind;
     *out = to_value(object, plan.expected);
     if (kind != TENON_NONE && out->type_index() != kind) fail(object, plan);
+    // The machine checks the numbers that are arguments, but doesn't look into containers.
+    if (kind == TENON_INT && !is_in_range(out->any().v.i, plan.expected.dtype)) {
+      fail(object, plan, std::to_string(out->any().v.i));
+    }
+    if (kind == TENON_FLOAT) {
+      const double given = out->any().v.f, rounded = round_to(plan.expected.dtype, given);
+      if (std::isfinite(given) && !std::isfinite(rounded)) {
+        fail(object, plan, std::to_string(given));
+      }
+      tenon_any any = out->any();
+      any.v.f = rounded;
+      *out = Value::copy_of(any);
+    }
     return true;
   }
 

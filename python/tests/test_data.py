@@ -257,6 +257,41 @@ def test_wrong_values_are_errors_that_say_where(trees):
         trees["containers"]((1, 2, 3), [], (1,), None)
 
 
+def test_numbers_in_containers_are_of_their_types():
+    module = tenon.ir.parse(
+        """
+        fn @half(%a: array[f16]) -> f64 {
+          %x = array_get(%a, 0)
+          cast(%x, dtype=f64)
+        }
+        fn @brain(%a: option[bf16]) -> bf16 {
+          match %a { None => { bf16(0) } Some(%x) => { %x } }
+        }
+        fn @single(%a: list[f32]) -> f64 {
+          match %a { Nil => { f64(0) } Cons(%x, _) => { cast(%x, dtype=f64) } }
+        }
+        fn @small(%a: array[i8]) -> i8 { array_get(%a, 0) }
+        fn @unsigned(%a: (u16, bool)) -> u16 { %a.0 }
+        """
+    )
+    exe = tenon.compile(module)
+    values = [0.1, -0.1, 1e-7, 1.5, 65504.0, 2049.0, 2051.0, 0.0, float("inf")]
+    for x in values:
+        assert exe["half"]([x]) == float(np.float16(x))
+        assert exe["single"]([x]) == float(np.float32(x))
+    assert [exe["brain"](x) for x in (1.01, 3e38, 1e-40)] == [1.0078125, 3.00405527047391e38, 9.183549615799121e-41]
+    for x, function in ((65520.0, "half"), (1e39, "single")):
+        with pytest.raises(TypeError, match="is expected for element 0 of"):
+            exe[function]([x])
+    assert exe["small"]([-128]) == -128
+    for x in (128, -129):
+        with pytest.raises(TypeError, match=rf"a value of type i8 is expected for element 0 of array\[i8\], not {x}"):
+            exe["small"]([x])
+    for x in (-1, 65536):
+        with pytest.raises(TypeError, match="a value of type u16 is expected for field 0"):
+            exe["unsigned"]((x, True))
+
+
 def test_lists_of_a_million_elements(trees):
     n = 1_000_000
     assert trees["total"](range(n + 1), 0) == n * (n + 1) // 2
