@@ -56,14 +56,22 @@ Array<Any> concat(const Change& call) {
   return array;
 }
 
-Array<Any> slice(const Array<Any>& array, int64_t start, int64_t end) {
-  const auto size = static_cast<int64_t>(array.size());
+// Taking the last elements away, as from a stack, happens in place, unless most of the memory would
+// be kept for nothing.
+Array<Any> slice(const Change& call) {
+  const auto size = static_cast<int64_t>(call.array(0).size());
+  const int64_t start = call.args[1].v.i, end = call.args[2].v.i;
   if (start < 0 || start > end || end > size) {
     throw Error(ErrorKind::Runtime, "a slice is out of range")
         .found(cat(start, " to ", end))
         .expected(cat("0 <= start <= end <= ", size));
   }
-  return {array.begin() + start, array.begin() + end};
+  Array<Any> array = call.taken();
+  if (start > 0 || end < size / 2 || !array.object()->unique()) {
+    return {array.begin() + start, array.begin() + end};
+  }
+  while (static_cast<int64_t>(array.size()) > end) array.pop_back();
+  return array;
 }
 
 template <Array<Any> (*change)(const Change&)>
@@ -82,7 +90,8 @@ void register_arrays(Registration& functions) {
   add_plain(functions, signature("vm.array_append"), invoke<append>, kArgumentTypes<Items, Any>);
   add_plain(functions, signature("vm.array_set"), invoke<set>, kArgumentTypes<Items, int64_t, Any>);
   add_plain(functions, signature("vm.array_concat"), invoke<concat>, kArgumentTypes<Items, Items>);
-  add_typed(functions, signature("vm.array_slice"), slice);
+  add_plain(functions, signature("vm.array_slice"), invoke<slice>,
+            kArgumentTypes<Items, int64_t, int64_t>);
   add_typed(
       functions, signature("vm.array_empty"), +[] { return Array<Any>(); });
   add_typed(
