@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "library/signatures/signatures.h"
 #include "object/shape.h"
@@ -109,11 +110,14 @@ Walk::Walk(Analysis* analysis, Component* component, size_t function, State argu
       storages_(std::move(storages)),
       entered_with_(storages_.size()) {
   Instruction in;
+  std::set<uint32_t> reached_from_above;
   for (uint32_t at = 0; vm::decode(code_.code, at, &in); at += in.words()) {
     for (const vm::Word word : in.operands) {
-      if (Arg(word).is(ArgKind::Label)) labels_.insert(Arg(word).index());
+      if (Arg(word).is(ArgKind::Label)) ++labels_[Arg(word).index()];
     }
+    if (!in.info->ends()) reached_from_above.insert(at + in.words());
   }
+  for (auto& [label, ways] : labels_) ways += reached_from_above.contains(label);
   arguments.resize(code_.register_count);
   states_.emplace(0, std::move(arguments));
   pending_.insert(0);
@@ -160,7 +164,12 @@ void Walk::flow(uint32_t to, const State& state) {
   analysis_.count_steps(1 + state.size() / 16);
   if (states_.size() * state.size() > kMaxRegisters) throw Unanalysed();
   const auto [known, is_new] = states_.try_emplace(to, state);
-  if (!is_new) {
+  if (!is_new && labels_.at(to) == 1) {
+    // What one way leads to has that way's state: joining it with an earlier one would hide that a
+    // loop's variable grows.
+    if (std::ranges::equal(known->second, state, same)) return;
+    known->second = state;
+  } else if (!is_new) {
     const JoinContext context{&storages_,
                               &analysis_.unknowns(),
                               to,

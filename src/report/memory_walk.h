@@ -171,8 +171,8 @@ class Walk {
   size_t function_;
   const vm::FunctionUnit& code_;
   StorageTable storages_;
-  size_t entered_with_;  // so many of these
-  std::set<uint32_t> labels_;
+  size_t entered_with_;               // so many of these
+  std::map<uint32_t, int> labels_;    // with how many ways lead to each
   std::map<uint32_t, State> states_;  // at labels
   std::set<uint32_t> pending_;
   std::optional<State> returned_;  // one register
