@@ -15,7 +15,6 @@ namespace {
 
 using vm::Arg;
 using vm::ArgKind;
-using vm::Instruction;
 using vm::Opcode;
 
 constexpr uint32_t kReturn = UINT32_MAX;  // the offset of the join of results

@@ -314,7 +314,7 @@ Array<String> FunctionExpr::result_names() const {
 
 std::string check_failure(CheckKind kind, std::string_view message, std::string_view left,
                           std::string_view right) {
-  const std::string begin = cat(message.empty() ? "a check fails" : message, ": found ", left);
+  std::string begin = cat(message.empty() ? "a check fails" : message, ": found ", left);
   switch (kind) {
     case CheckKind::kEqual:
       return cat(begin, " and ", right, ", which must be equal");

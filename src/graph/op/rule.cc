@@ -16,7 +16,7 @@ std::string literal_of(const Operand& operand, DataType dtype) {
   const bool is_int = v.type_index == TypeIndex::Int;
   if (!is_int && v.type_index != TypeIndex::Float) return "";
   if (!is_int && !dtype.is_float()) return "";
-  const std::string number = is_int ? cat(v.as<int64_t>()) : cat(v.as<double>());
+  std::string number = is_int ? cat(v.as<int64_t>()) : cat(v.as<double>());
   if (dtype == i64) return number;
   if (dtype == f32) return float_text(v.as<double>());
   return cat(to_text(dtype), "(", dtype.is_float() ? float_text(v.as<double>()) : number, ")");

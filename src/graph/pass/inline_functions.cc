@@ -89,7 +89,7 @@ class Inliner : public Rewriter {
     budget_ -= facts_.at(call->callee).size;
     copies_.push_back(body);
     ++depth_;
-    const Operand result = inline_block(body);
+    Operand result = inline_block(body);
     --depth_;
     return result;
   }

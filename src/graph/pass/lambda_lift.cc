@@ -12,7 +12,7 @@ class Lifter : public Rewriter {
   // The module's functions without literals, and those made of literals.
   Module lifted(const Module& module) {
     names_ = module->functions;
-    const Module rewritten = run(module);
+    Module rewritten = run(module);
     if (made_.empty()) return rewritten;
     Map<String, FunctionRef> functions = rewritten->functions;
     for (const FunctionRef& function : made_) functions.set(function->name, function);
