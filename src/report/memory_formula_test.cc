@@ -406,6 +406,26 @@ condition:
   EXPECT_EQ(*bytes(10) - *bytes(9), 64);
 }
 
+// The call leads to the first instruction, too.
+TEST(MemoryFormula, CountsTheTurnsOfALoopThatAFunctionBeginsWith) {
+  const MemoryFormula formula = of_assembly(R"(
+func @main(k: i64, kept: any) -> any {
+again:
+  %2 = new_tensor cpu:0, f32, 16
+  %1 = alloc_tuple %1!, %2!
+  %0 = sub %0, 1
+  if %0, end
+  goto again
+end:
+  ret %1
+})");
+  ASSERT_EQ(formula.unknowns.size(), 1u);
+  const auto bytes = [&](int64_t turns) {
+    return evaluate(formula.bytes, [&](std::string_view) { return turns; });
+  };
+  EXPECT_EQ(*bytes(10) - *bytes(9), 64);
+}
+
 TEST(MemoryFormula, EndsForCodeThatNoCompilerMakes) {
   // Numbers that change in each turn, sizes that overflow, jumps into loops, recursion through a
   // closure that arrives as an argument.

@@ -109,7 +109,7 @@ Walk::Walk(Analysis* analysis, Component* component, size_t function, State argu
       storages_(std::move(storages)),
       entered_with_(storages_.size()) {
   Instruction in;
-  std::set<uint32_t> reached_from_above;
+  std::set<uint32_t> reached_from_above = {0};  // by the call
   for (uint32_t at = 0; vm::decode(code_.code, at, &in); at += in.words()) {
     for (const vm::Word word : in.operands) {
       if (Arg(word).is(ArgKind::Label)) ++labels_[Arg(word).index()];
