@@ -1,7 +1,6 @@
 #include "evaluate/call_value.h"
 
 #include <cmath>
-#include <unordered_map>
 
 #include "device/device.h"
 #include "evaluate/scalar_call.h"
@@ -28,30 +27,14 @@ Any as_tensor(const Any& found, const TypeRef& type) {
   return scalar ? Any(loop::scalar_tensor(scalar->dtype, found)) : found;
 }
 
-// The values of a kernel's symbols in a call. Its arguments are its tensors, then its integers.
-DimEnv symbols_of(const loop::KernelInterface& kernel, const std::vector<Any>& args) {
-  std::unordered_map<std::string, int64_t> sizes;
-  size_t next = 0;
-  for (const auto* buffers : {&kernel.inputs, &kernel.outputs}) {
-    for (const auto& buffer : *buffers) {
-      const auto tensor = args.at(next++).as<Tensor>();
-      for (size_t axis = 0; axis < buffer->shape.size(); ++axis) {
-        const Dim& dim = buffer->shape[axis];
-        if (dim.kind() != DimKind::kSymbol) continue;
-        sizes.try_emplace(dim.node().name.str(), tensor.dim(static_cast<int32_t>(axis)));
-      }
-    }
-  }
-  for (const String& name : kernel.integers) sizes[name.str()] = args.at(next++).as<int64_t>();
-  return [sizes = std::move(sizes)](std::string_view name) -> std::optional<int64_t> {
-    auto found = sizes.find(std::string(name));
-    return found == sizes.end() ? std::nullopt : std::optional(found->second);
-  };
-}
-
 void spend_work(const PreparedKernel& kernel, const std::vector<Any>& args, double* work_left) {
   if (std::isinf(*work_left)) return;
-  const double work = loop::work_of(*kernel.nest, symbols_of(*kernel.kernel, args));
+  const loop::Symbols symbols = symbols_of(*kernel.kernel, args);
+  const double work =
+      loop::work_of(*kernel.nest, [&](std::string_view name) -> std::optional<int64_t> {
+        const auto found = symbols.find(name);
+        return found == symbols.end() ? std::nullopt : std::optional(found->second);
+      });
   if (work > *work_left) {
     throw Error(ErrorKind::Runtime,
                 cat("kernel '", kernel.nest->name, "' takes more work than may be done here"))

@@ -4,7 +4,6 @@
 #include <unordered_set>
 
 #include "codegen/llvm/emit.h"
-#include "loop/evaluator.h"
 #include "loop/schedule.h"
 #include "object/function.h"
 #include "vm/executable/kernel_runtime.h"
@@ -24,20 +23,7 @@ void walk(const loop::KernelInterfaceRef& interface, const std::vector<Any>& arg
   const loop::KernelInterface& kernel = *interface;
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) inputs.push_back(args[i].as<Tensor>());
-  loop::Symbols symbols;
-  const size_t first_integer = kernel.inputs.size() + kernel.outputs.size();
-  for (size_t i = 0; i < kernel.outputs.size();
-       ++i) {  // a compiled kernel has them from the destinations, too
-    const Tensor destination = args[kernel.inputs.size() + i].as<Tensor>();
-    const auto& shape = kernel.outputs[i]->shape;
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
-      if (shape[axis].kind() != DimKind::kSymbol) continue;
-      symbols[shape[axis].node().name.str()] = destination.dim(static_cast<int64_t>(axis));
-    }
-  }
-  for (size_t i = 0; i < kernel.integers.size(); ++i) {
-    symbols[kernel.integers[i].str()] = args[first_integer + i].as<int64_t>();
-  }
+  const loop::Symbols symbols = symbols_of(kernel, args);
   auto* compute = interface.as<loop::Compute>();
   const std::vector<Tensor> results =
       compute ? loop::evaluate(*compute, inputs, symbols)
@@ -49,6 +35,23 @@ void walk(const loop::KernelInterfaceRef& interface, const std::vector<Any>& arg
 }
 
 }  // namespace
+
+loop::Symbols symbols_of(const loop::KernelInterface& kernel, const std::vector<Any>& args) {
+  loop::Symbols symbols;
+  size_t next = 0;
+  for (const auto* buffers : {&kernel.inputs, &kernel.outputs}) {
+    for (const auto& buffer : *buffers) {
+      const auto tensor = args.at(next++).as<Tensor>();
+      for (size_t axis = 0; axis < buffer->shape.size(); ++axis) {
+        const Dim& dim = buffer->shape[axis];
+        if (dim.kind() != DimKind::kSymbol) continue;
+        symbols.try_emplace(dim.node().name.str(), tensor.dim(static_cast<int32_t>(axis)));
+      }
+    }
+  }
+  for (const String& name : kernel.integers) symbols[name.str()] = args.at(next++).as<int64_t>();
+  return symbols;
+}
 
 void PreparedKernel::call(const std::vector<Any>& args) const {
   if (!entry) return walk(kernel, args);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/llvm/target.h"
+#include "loop/evaluator.h"
 #include "loop/kernel.h"
 #include "object/any.h"
 #include "vm/executable/kernel_object.h"
@@ -31,6 +32,9 @@ struct PreparedKernel {
   void call(const std::vector<Any>& args) const;
 };
 using PreparedKernelRef = std::shared_ptr<const PreparedKernel>;
+
+// The values of a kernel's symbols in a call with these arguments, inputs, outputs, then integers.
+loop::Symbols symbols_of(const loop::KernelInterface& kernel, const std::vector<Any>& args);
 
 // A cache of the most recently used kernels; evicted ones live on while they are referenced. The
 // caller chooses keys: two kernels with one key must compute the same. Not thread-safe.
