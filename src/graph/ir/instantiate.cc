@@ -91,13 +91,9 @@ TypeRef Matching::apply(const TypeRef& type) const {
   return substitute_type_vars(t, type_args_);
 }
 
-namespace {
-
 Array<TypeRef> types_of(const Array<Operand>& args) {
   return args.map([](const Operand& arg) { return type_of(arg); });
 }
-
-}  // namespace
 
 bool can_call(const FunctionExpr& callee, const Array<Operand>& args) {
   if (args.size() != callee.params.size()) return false;

@@ -22,6 +22,8 @@ struct Instance {
 Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
                      const std::string& what);
 
+// The types of a call's arguments.
+Array<TypeRef> types_of(const Array<Operand>& args);
 // Whether a call of the function is possible, with checks of sizes or without.
 bool can_call(const FunctionExpr& callee, const Array<Operand>& args);
 

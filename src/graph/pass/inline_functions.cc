@@ -125,8 +125,7 @@ class Inliner : public Rewriter {
   BlockRef instance(const FunctionExpr& callee, const Call& call) {
     Matching known(callee.type_params);
     SymbolSet bound;
-    const Array<TypeRef> given = call.args.map([](const Operand& arg) { return type_of(arg); });
-    known.match_all(type_of(callee).as<FunctionType>()->params, given);
+    known.match_all(type_of(callee).as<FunctionType>()->params, types_of(call.args));
     for (const VarRef& param : callee.params) collect_binding_symbols(param->type, &bound);
     for (const std::string& symbol : bound) {
       if (!known.find(symbol)) return nullptr;
