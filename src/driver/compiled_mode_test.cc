@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <bit>
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <thread>
 
@@ -12,6 +14,7 @@
 #include "object/registry.h"
 #include "support/test_error.h"
 #include "vm/asm/assemble.h"
+#include "vm/asm/constant_text.h"
 #include "vm/executable/write_file.h"
 #include "vm/interp/machine.h"
 
@@ -33,11 +36,21 @@ Ref<vm::Program> load(const vm::Unit& unit, bool bytecode_only = false) {
   return vm::Program::from_unit(unit, options);
 }
 
+// Also tells NaNs apart.
+std::string exact(const AnyView& value) {
+  if (value.type_index == TypeIndex::Float) return vm::constant_text(value, 0);
+  const auto* array = value.as_object<ArrayObj>();
+  if (!array) return repr(value);
+  std::string text;
+  for (const Any& item : *array) text += cat(text.empty() ? "" : ", ", exact(item));
+  return cat("[", text, "]");
+}
+
 // What a call does, as text.
 std::string outcome(vm::Machine& m, std::string_view function, std::span<const AnyView> args) {
   std::string text;
   try {
-    text = repr(m.call(function, args));
+    text = exact(m.call(function, args));
   } catch (const Error& error) {
     text = error.render();
   }
@@ -211,6 +224,75 @@ end:
 
 // Loops whose variables are numbers in one arm and values in the other, and registers that hold
 // both.
+// Of whichever operations, operands and constants; but what is only moved keeps its bits.
+TEST(CompiledMode, MakesTheNaNsOfBytecode) {
+  const char* text = R"(
+const = float inf                      ; #0
+const = float 0.0                      ; #1
+const = float bits 0xfff8000000000321  ; #2
+func @arithmetic(a: f64, b: f64) -> any {
+  %2 = fadd %0, %1
+  %3 = fsub %0, %1
+  %4 = fmul %0, %1
+  %5 = fdiv %0, %1
+  %6 = frem %0, %1
+  %7 = fsqrt %0
+  %8 = round_float %4, f32
+  %9 = fneg %4
+  %10 = fmin %4, %0
+  %11 = fmax %1, %5
+  %12 = alloc_tuple %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11
+  ret %12!
+}
+func @constants(a: f64) -> any {
+  %1 = fmul #0, #1
+  %2 = fsub #0, #0
+  %3 = fadd #2, %0
+  %4 = fmul %0, #1
+  %5 = fadd %1, %3
+  %6 = alloc_tuple %1, %2, %3, %4, %5, #2
+  ret %6!
+}
+func @loop(n: i64, a: f64, b: f64) -> any {
+  %3 = move %1
+  %4 = move #1
+  %5 = move #2
+again:
+  %6 = lt 0, %0
+  if %6, end
+  %0 = sub %0, 1
+  %1 = fsub %1, %2
+  %4 = fadd %4, %2
+  %7 = select %6, %5, %4
+  %5 = fadd %7, %1
+  goto again
+end:
+  %6 = flt %1, %4
+  %7 = select %6, %4, %1
+  %8 = call @pass, %1, %4
+  %0 = alloc_tuple %1, %3, %4, %5, %7, %8
+  ret %0!
+}
+func @pass(a: f64, b: f64) -> any {
+  %0 = alloc_tuple %0, %1
+  ret %0!
+}
+)";
+  const double nan = std::bit_cast<double>(0xfff8000000000123);
+  const double numbers[] = {-0.0, -INFINITY, nan};
+  for (const double a : numbers) {
+    agreed(text, "constants", {Any(a)});
+    for (const double b : numbers) {
+      agreed(text, "arithmetic", {Any(a), Any(b)});
+      for (const int n : {0, 1, 3}) agreed(text, "loop", {Any(n), Any(a), Any(b)});
+    }
+  }
+  EXPECT_THAT(agreed(text, "constants", {Any(nan)}),
+              HasSubstr("[float bits 0x7ff8000000000000, float bits 0x7ff8000000000000, "
+                        "float bits 0x7ff8000000000000, float bits 0x7ff8000000000000, "
+                        "float bits 0x7ff8000000000000, float bits 0xfff8000000000321]"));
+}
+
 TEST(CompiledMode, KeepsValuesOfAnyKindInLoops) {
   const char* text = R"(
 const = "text"  ; #0

@@ -74,12 +74,6 @@ std::string difference(const Any& found, const Any& expected) {
   return structural_equal(found, expected) ? "" : "another value";
 }
 
-// The same text without the signs of NaNs, which docs/semantics.md leaves open.
-std::string without_nan_signs(std::string text) {
-  for (size_t at = 0; (at = text.find("-nan", at)) != std::string::npos;) text.erase(at, 1);
-  return text;
-}
-
 std::string difference(const std::vector<Any>& found, const std::vector<Any>& expected) {
   if (found.size() != expected.size()) return "another number of results";
   for (size_t i = 0; i < found.size(); ++i) {
@@ -236,7 +230,7 @@ class Checker {
     const std::vector<AnyView> views(inputs_.begin(), inputs_.end());
     Any result = machine.call("main", views);
     hold_to_bound(static_cast<int64_t>(machine.memory().call_bytes));
-    *done = cat(without_nan_signs(repr(result, 4000)), ", fuel ", kFuel - machine.fuel_left());
+    *done = cat(repr(result, 4000), ", fuel ", kFuel - machine.fuel_left());
     const auto* tuple = (*module_->functions.find("main"))->result_type.as<TupleType>();
     if (!tuple) return {result};
     const auto fields = result.as<Array<Any>>();

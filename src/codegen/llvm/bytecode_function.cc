@@ -87,7 +87,7 @@ void FunctionTranslator::arrive(uint32_t block, const State& state) {
     Kind kind = state.kinds[r];
     if (!is_live && kind != Kind::Any) kind = Kind::Dead;
     Kind joined = is_first ? kind : known.kinds[r];
-    if (joined != kind) joined = Kind::Any;
+    if (joined != kind) joined = is_float(joined) && is_float(kind) ? Kind::Float : Kind::Any;
     changed |= joined != known.kinds[r];
     known.kinds[r] = joined;
     const bool is_stored = target.begins_piece && is_live && is_number(kind);
@@ -228,7 +228,12 @@ void FunctionTranslator::go(uint32_t block, bool taken) {
   const RegisterSet stale = now_.stale;
   for (uint32_t r = 0; r < now_.kinds.size(); ++r) {
     if (!is_number(now_.kinds[r]) || !target.live.has(r)) continue;
-    if (target.begins_piece || entry_[block]->kinds[r] == Kind::Any) store(r);
+    const Kind kind = entry_[block]->kinds[r];
+    if (target.begins_piece || kind == Kind::Any) {
+      store(r);
+    } else if (kind != now_.kinds[r]) {
+      b_.CreateStore(payload(Arg::reg(r), kind), local(r));
+    }
   }
   now_.stale = stale;  // for other ways from here
   if (target.begins_piece) {

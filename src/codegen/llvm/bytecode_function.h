@@ -77,7 +77,11 @@ class FunctionTranslator {
   PieceArguments arguments() const;  // with the present fuel
   llvm::Value* home(uint32_t r);
   llvm::AllocaInst* local(uint32_t r);
-  llvm::Value* payload(uint32_t r);  // of a number
+  // A NaN that an operation made, as the function of this name in vm/interp/arithmetic.h.
+  llvm::Value* one_nan(llvm::Value* bits);
+  llvm::Value* payload(uint32_t r);  // of a number, as it is stored in the stack
+  // Of a number, in a register of this kind. Only where RawFloat is asked for it may be raw.
+  llvm::Value* payload(vm::Arg number, Kind as);
   void set_fuel(llvm::Value* fuel);
   void reload_fuel();
   llvm::BasicBlock* new_block(const char* name) const;
@@ -104,7 +108,7 @@ class FunctionTranslator {
   // The payload of an integer or boolean. `exact` is for instructions whose operand is no boolean
   // in programs of the compiler's: the register's kind is known afterwards.
   llvm::Value* integer(vm::Arg operand, bool exact);
-  llvm::Value* floating(vm::Arg operand);
+  llvm::Value* floating(vm::Arg operand, Kind as);
   Kind kind_of_operand(vm::Arg operand) const;
   void clear_frame();
 
@@ -145,11 +149,18 @@ class FunctionTranslator {
   void if_true(const vm::Instruction& in);
   void if_equal(const vm::Instruction& in);
   void switch_on(const vm::Instruction& in);
-  bool binary(const vm::Instruction& in);  // these return false if the machine is to run it
+  // This and the following return false if the machine is to run the instruction.
+  bool plain(const vm::Instruction& in);
+
+  // ---- bytecode_numbers.cc ----
+  bool binary(const vm::Instruction& in);
   bool divide(const vm::Instruction& in);
   bool logic(const vm::Instruction& in);
   bool floats(const vm::Instruction& in);
-  bool plain(const vm::Instruction& in);
+  bool select(const vm::Instruction& in);
+  bool convert(const vm::Instruction& in);
+
+  // ---- bytecode_cells.cc ----
   bool get_field(const vm::Instruction& in);
   bool get_tag(const vm::Instruction& in);
   llvm::ConstantInt* type_in(vm::Arg object, int32_t type);

@@ -1,4 +1,8 @@
 // Registers while a function is translated, and the places at which its code leaves.
+#include <bit>
+#include <cmath>
+#include <limits>
+
 #include "codegen/llvm/bytecode_function.h"
 #include "object/type_index.h"
 
@@ -25,6 +29,7 @@ int32_t type_index_of(RegisterKind kind) {
       return TypeIndex::Int;
     case RegisterKind::Bool:
       return TypeIndex::Bool;
+    case RegisterKind::RawFloat:
     case RegisterKind::Float:
       return TypeIndex::Float;
     default:
@@ -51,8 +56,31 @@ llvm::AllocaInst* FunctionTranslator::local(uint32_t r) {
   return made;
 }
 
+// With a branch: a selection would add to the time for which the next operation waits.
+llvm::Value* FunctionTranslator::one_nan(llvm::Value* bits) {
+  llvm::Value* value = b_.CreateBitCast(bits, b_.getDoubleTy());
+  llvm::BasicBlock* const before = b_.GetInsertBlock();
+  llvm::BasicBlock* nan = nullptr;
+  rarely(b_.CreateFCmpUNO(value, value), [&] { nan = b_.GetInsertBlock(); });
+  llvm::PHINode* one = b_.CreatePHI(m_.i64, 2);
+  one->addIncoming(bits, before);
+  one->addIncoming(b_.getInt64(std::bit_cast<uint64_t>(std::numeric_limits<double>::quiet_NaN())),
+                   nan);
+  return one;
+}
+
 llvm::Value* FunctionTranslator::payload(uint32_t r) {
-  return writing() ? b_.CreateLoad(m_.i64, local(r)) : nullptr;
+  return payload(Arg::reg(r), Kind::Float);
+}
+
+llvm::Value* FunctionTranslator::payload(Arg number, Kind as) {
+  if (!writing()) return nullptr;
+  if (const auto constant = constant_number(number)) {
+    return b_.getInt64(static_cast<uint64_t>(constant->second));
+  }
+  const uint32_t r = number.index();
+  llvm::Value* bits = b_.CreateLoad(m_.i64, local(r));
+  return now_.kinds[r] == Kind::RawFloat && as != Kind::RawFloat ? one_nan(bits) : bits;
 }
 
 void FunctionTranslator::set_fuel(llvm::Value* fuel) {
@@ -188,7 +216,7 @@ std::optional<std::pair<RegisterKind, int64_t>> FunctionTranslator::constant_num
     case TypeIndex::Bool:
       return {{Kind::Bool, value.v.i}};
     case TypeIndex::Float:
-      return {{Kind::Float, value.v.i}};
+      return {{std::isnan(value.v.f) ? Kind::Float : Kind::RawFloat, value.v.i}};
     default:
       return {};
   }
@@ -229,11 +257,8 @@ RegisterKind FunctionTranslator::kind_of_operand(Arg operand) const {
 }
 
 llvm::Value* FunctionTranslator::integer(Arg operand, bool exact) {
-  if (const auto number = constant_number(operand); number && number->first != Kind::Float) {
-    return b_.getInt64(static_cast<uint64_t>(number->second));
-  }
   const Kind kind = kind_of_operand(operand);
-  if (kind == Kind::Int || kind == Kind::Bool) return payload(operand.index());
+  if (kind == Kind::Int || kind == Kind::Bool) return payload(operand, kind);
   if (!operand.is_register() || kind != Kind::Any) {
     never();
     return nullptr;
@@ -258,13 +283,11 @@ llvm::Value* FunctionTranslator::integer(Arg operand, bool exact) {
 }
 
 // As a double.
-llvm::Value* FunctionTranslator::floating(Arg operand) {
+llvm::Value* FunctionTranslator::floating(Arg operand, Kind as) {
   llvm::Value* bits = nullptr;
   const Kind kind = kind_of_operand(operand);
-  if (const auto number = constant_number(operand); number && kind == Kind::Float) {
-    bits = b_.getInt64(static_cast<uint64_t>(number->second));
-  } else if (operand.is_register() && kind == Kind::Float) {
-    bits = payload(operand.index());
+  if (is_float(kind)) {
+    bits = payload(operand, as);
   } else if (operand.is_register() && kind == Kind::Any) {
     const uint32_t r = operand.index();
     if (writing()) {

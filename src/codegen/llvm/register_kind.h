@@ -11,12 +11,16 @@ enum class RegisterKind : uint8_t {
   None,  // reads as None, in the stack too
   Int,
   Bool,
-  Float,  // a number in a processor register; in the stack is no object
-  Dead,   // isn't read before it is written; in the stack is no object
-  Any,    // its value is in the stack
+  RawFloat,  // as an operation left it: a NaN still is to become the one of vm/interp/arithmetic.h
+  Float,     // a number in a processor register; in the stack is no object
+  Dead,      // isn't read before it is written; in the stack is no object
+  Any,       // its value is in the stack
 };
+constexpr bool is_float(RegisterKind kind) {
+  return kind == RegisterKind::RawFloat || kind == RegisterKind::Float;
+}
 constexpr bool is_number(RegisterKind kind) {
-  return kind == RegisterKind::Int || kind == RegisterKind::Bool || kind == RegisterKind::Float;
+  return kind == RegisterKind::Int || kind == RegisterKind::Bool || is_float(kind);
 }
 
 // The kind of values of a type; Any if they aren't numbers.

@@ -1,10 +1,11 @@
 // The binary operations. On 64-bit integers: a function op_MNEMONIC for each TENON_FAST_BINARY row
 // of opcodes.def, here, so that the dispatch loop can inline it, and for each TENON_BINARY row, in
 // arithmetic.cc. Each stores the result and returns true, or returns false for an overflow that is
-// an error; it throws other errors.
+// an error; it throws other errors. On floats: what the expressions of opcodes.def need.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "vm/isa/opcode.h"
 
@@ -26,6 +27,15 @@ struct BinaryOperation {
 
 // For an opcode of class Binary or Comparison.
 const BinaryOperation& binary_operation(Opcode opcode);
+
+// The result of an operation that makes NaNs. The sign and the payload of those depend on the
+// processor and on how a compiler orders operands and folds constants, so that there is one NaN
+// only: bytecode and compiled code give the same bits.
+inline double one_nan(double result) {
+  // So rare that GCC branches: a selection would make the result wait for the comparison.
+  const bool is_nan = __builtin_expect_with_probability(result != result, false, 0.999);
+  return is_nan ? std::numeric_limits<double>::quiet_NaN() : result;
+}
 
 namespace arithmetic {
 

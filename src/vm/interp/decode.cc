@@ -399,6 +399,16 @@ Handler Decoder::plain(Op& op, const Instruction& in) {
   } else if (in.opcode() == Opcode::AllocResult) {
     o.fixed = fixed_tensor(o, value_operand(Opcode::AllocResult, "dims"));
   }
+  if (in.opcode() == Opcode::Narrow || in.opcode() == Opcode::RoundFloat) {
+    const ValueRef& number = o.args.front();
+    const bool is_int = in.opcode() == Opcode::Narrow && o.dtype.is_int() && o.dtype.bits < 64;
+    const bool is_single = in.opcode() == Opcode::RoundFloat && o.dtype == f32;
+    if (op.a < 0 || number.constant || !(is_int || is_single)) return general(in.opcode());
+    op.b = number.reg * kRegisterBytes;
+    if (is_single) return Handler::RoundRegister;
+    op.c = (64 - o.dtype.bits) * (o.dtype.is_signed_int() ? 1 : -1);
+    return Handler::NarrowRegister;
+  }
   const bool is_tag = in.opcode() == Opcode::GetTag, borrows = in.opcode() == Opcode::BorrowField;
   if (!is_tag && !borrows && in.opcode() != Opcode::GetField) return general(in.opcode());
   // All three read an object; then a field's index.

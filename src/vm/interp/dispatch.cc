@@ -494,6 +494,23 @@ handle_FieldOfRegister : {
   const Any& field = cell->begin()[index];
   PUT_NEXT(at(base, pc->a), borrows ? borrowed(field) : shared(field));
 }
+handle_NarrowRegister : {
+  const AnyView& x = at(base, pc->b);
+  slow = slow_path::op_narrow;
+  if (!is_integer(x)) [[unlikely]]
+    goto run_slow;
+  const int32_t unused = std::abs(pc->c);  // bits, which a signed type fills with its sign
+  const uint64_t high = arithmetic::bits(x.v.i) << unused;
+  PUT_INT_NEXT(at(base, pc->a), pc->c > 0 ? arithmetic::wrapped(high) >> unused
+                                          : arithmetic::wrapped(high >> unused));
+}
+handle_RoundRegister : {
+  const AnyView& x = at(base, pc->b);
+  slow = slow_path::op_round_float;
+  if (x.type_index != TypeIndex::Float) [[unlikely]]
+    goto run_slow;
+  PUT_NEXT(at(base, pc->a), of_float(static_cast<float>(x.v.f)));
+}
 #define TENON_OPCODE(identifier, mnemonic, number, op_class, ...) \
   HANDLER_OF_##op_class(identifier, mnemonic)
 #include "vm/isa/opcodes.def"

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "object/narrow_float.h"
+#include "vm/interp/arithmetic.h"
 #include "vm/interp/operand_values.h"
 #include "vm/interp/slow_path.h"
 
