@@ -25,6 +25,10 @@ class Activation {
   void set(const VarRef& var, Any value) { values_[slots_.at(var.get())] = std::move(value); }
   // None for an absent operand.
   Any value(const Operand& operand) const;
+  // Lets go of the variables' values.
+  void drop(std::span<const Var* const> vars) {
+    for (const Var* var : vars) values_[slots_.at(var)] = Any();
+  }
 
   // Throws Runtime if a symbol has no value.
   int64_t size(const Dim& dim) const;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "device/call_context.h"
 #include "device/device.h"
 #include "evaluate/scalar_call.h"
 #include "graph/ir/intrinsic.h"
@@ -126,32 +127,77 @@ Any call_intrinsic(MemoryIntrinsic intrinsic, const Binding& binding, const Call
       .help("leave out --mode interpret");
 }
 
-Any call_packed(const Call& call, const Activation& activation) {
+// Lets the function that is called change an argument which nothing else holds. Everything else is
+// as around the call.
+class Arguments final : public CallContext {
+ public:
+  Arguments(const Function& function, std::vector<Any> values)
+      : function_(function), values_(std::move(values)), views_(values_.begin(), values_.end()) {}
+
+  Any call() {
+    const CallContext::Scope scope(this);
+    Any result;
+    const auto count = static_cast<int32_t>(views_.size());
+    if (function_.call(views_.data(), count, &result) != 0) throw take_error();
+    return result;
+  }
+
+  Any take(const Object* function, const AnyView* args, int32_t i) override {
+    const bool is_ours = function == function_.object() && args == views_.data();
+    return is_ours ? std::move(values_[static_cast<size_t>(i)])
+                   : CallContext::take(function, args, i);
+  }
+  Ref<StorageObj> allocate(size_t bytes, size_t alignment) override {
+    return outer_ ? outer_->allocate(bytes, alignment) : heap_storage(bytes);
+  }
+  std::optional<int> fill_byte() const override {
+    return outer_ ? outer_->fill_byte() : std::nullopt;
+  }
+  bool may_write(const Tensor& tensor) const override {
+    return outer_ && outer_->may_write(tensor);
+  }
+  bool poisons() const override { return outer_ && outer_->poisons(); }
+  bool count_memory(size_t bytes) override { return !outer_ || outer_->count_memory(bytes); }
+  void discount_memory(size_t bytes) override {
+    if (outer_) outer_->discount_memory(bytes);
+  }
+  void fail_memory(size_t bytes) override {
+    TENON_ASSERT(outer_, "memory is counted for no limit");
+    outer_->fail_memory(bytes);
+  }
+  void poll() override {
+    if (poller_) poller_->poll();
+  }
+
+ private:
+  CallContext* const outer_ = CallContext::current();
+  Poller* const poller_ = Poller::current();
+  Function function_;
+  std::vector<Any> values_;
+  std::vector<AnyView> views_;
+};
+
+Any call_packed(const Call& call, std::span<const Var* const> last_uses, Activation& activation) {
   std::vector<Any> args;
   for (const Operand& arg : call.args) args.push_back(activation.value(arg));
   for (const auto& [name, value] : passed_attributes(call)) {
     args.push_back(attribute(value, activation));
   }
-  std::vector<AnyView> views(args.begin(), args.end());
-  Any result;
-  if (function_named(call.callee.view())
-          .call(views.data(), static_cast<int32_t>(views.size()), &result) != 0) {
-    throw take_error();
-  }
-  return result;
+  activation.drop(last_uses);
+  return Arguments(function_named(call.callee.view()), std::move(args)).call();
 }
 
 }  // namespace
 
 Any call_value(const Binding& binding, const Call& call, const PreparedKernel* kernel,
-               Activation& activation, double* work_left) {
+               std::span<const Var* const> last_uses, Activation& activation, double* work_left) {
   const TypeRef& type = binding.var->type;
   if (kernel) return call_kernel(binding, call, *kernel, activation, work_left);
   if (auto intrinsic = memory_intrinsic(call)) {
     return call_intrinsic(*intrinsic, binding, call, activation);
   }
   if (call.kind == CalleeKind::kPacked) {
-    Any result = call_packed(call, activation);
+    Any result = call_packed(call, last_uses, activation);
     if (signature_of(call)) return result;
     activation.check_returned(call.callee.view(), type, result);
     const auto* scalar = type.as<ScalarType>();
@@ -161,7 +207,9 @@ Any call_value(const Binding& binding, const Call& call, const PreparedKernel* k
   const Operator* op = operator_of(call);
   TENON_ASSERT(op, "unknown operator ", call.callee);
   if (op->view) return reshaped(call, type, activation);
-  if (op->packed) return call_packed(*as_packed_call(*op, call, type), activation);
+  if (op->packed) {
+    return call_packed(*as_packed_call(*op, call, type), last_uses, activation);
+  }
   if (type.is<ScalarType>()) return scalar_call(call, activation);
   throw Error(ErrorKind::Internal, cat("operator ", call.callee, " has no lowering"));
 }

@@ -105,7 +105,10 @@ void Plan::add_slots(const Block& block, Slots* slots) {
 
 const Slots& Plan::slots_of(const FunctionExpr& function) {
   auto [it, fresh] = slots_.try_emplace(&function);
-  if (fresh) add_slots(function, &it->second);
+  if (fresh) {
+    add_slots(function, &it->second);
+    last_uses_.add(function);
+  }
   return it->second;
 }
 

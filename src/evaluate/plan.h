@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "evaluate/kernel_cache.h"
+#include "evaluate/last_uses.h"
 #include "graph/ir/free_names.h"
 #include "graph/ir/infer.h"
 #include "graph/ir/module.h"
@@ -36,6 +37,8 @@ class Plan {
   // The expansion of a composite operator as a function of its operands, or null. It runs in the
   // caller's activation, which has slots for its variables and knows the sizes in its types.
   const FunctionExpr* expansion_of(const Binding& binding) const;
+  // Of the functions whose slots were asked for.
+  const LastUses& last_uses() const { return last_uses_; }
   // The function of the module that the call names.
   const FunctionExpr& callee_of(const Call& call);
   // What a closure of the literal captures; its activations have slots for the variables.
@@ -49,6 +52,7 @@ class Plan {
   Signatures signatures_;
   KernelCache& cache_;
   std::unordered_map<const FunctionExpr*, Slots> slots_;
+  LastUses last_uses_;
   std::unordered_map<const FunctionExpr*, FreeNames> captures_;
   std::unordered_set<const Block*> prepared_;
   std::unordered_map<const Call*, const FunctionExpr*> callees_;

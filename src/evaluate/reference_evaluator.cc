@@ -105,10 +105,13 @@ class Run {
   static const Binding& current(const Frame& frame) { return *frame.block->bindings[frame.next]; }
   Activation& activation() { return activations_.back(); }
   Any value(const Operand& operand) { return activation().value(operand); }
+  // The binding has read its operands.
+  void drop_last_uses(const Binding& binding) { activation().drop(plan_.last_uses().at(binding)); }
 
   void begin(const BlockRef& block, Role role) {
     plan_.prepare(*block);
     frames_.push_back({block.get(), 0, activation().bound_sizes(), role});
+    activation().drop(plan_.last_uses().at_begin(*block));
   }
 
   void call(const FunctionExpr& function, std::span<const Any> args) {
@@ -170,20 +173,28 @@ class Run {
     if (auto* called = e.as<Call>()) {
       start_call(binding, *called);
     } else if (auto* branch = e.as<If>()) {
-      begin(truth(value(branch->condition)) ? branch->then_block : branch->else_block,
-            Role::kBranch);
+      const bool holds = truth(value(branch->condition));
+      drop_last_uses(binding);
+      begin(holds ? branch->then_block : branch->else_block, Role::kBranch);
     } else if (auto* match = e.as<Match>()) {
-      begin(chosen_arm(*match), Role::kBranch);
+      const BlockRef& arm = chosen_arm(*match);
+      drop_last_uses(binding);
+      begin(arm, Role::kBranch);
     } else if (auto* loop = e.as<Loop>()) {
-      start_turn(*loop, values(loop->init));
+      const std::vector<Any> init = values(loop->init);
+      drop_last_uses(binding);
+      start_turn(*loop, init);
     } else {
-      finish(binding, simple_value(binding));
+      Any value = simple_value(binding);
+      drop_last_uses(binding);
+      finish(binding, std::move(value));
     }
   }
 
   void start_call(const Binding& binding, const Call& called) {
     if (called.kind == CalleeKind::kGlobal) {
       const std::vector<Any> args = values(called.args);
+      drop_last_uses(binding);
       leave_in_tail_position();
       call(plan_.callee_of(called), args);
     } else if (called.kind == CalleeKind::kClosure) {
@@ -193,16 +204,21 @@ class Run {
       for (const Operand& arg : called.args) {
         if (arg) activation().set(*param++, value(arg));
       }
+      drop_last_uses(binding);
       begin(expansion->body, Role::kExpansion);
     } else {
-      finish_call(binding, call_value(binding, called, plan_.kernel_of(binding), activation(),
-                                      &state_.work_left));
+      const LastUses::Vars& last_uses = plan_.last_uses().at(binding);
+      Any value = call_value(binding, called, plan_.kernel_of(binding), last_uses, activation(),
+                             &state_.work_left);
+      activation().drop(last_uses);
+      finish_call(binding, std::move(value));
     }
   }
 
   void start_closure(const Binding& binding, const Call& called) {
     const Any callee = value(called.closure);
     const std::vector<Any> args = values(called.args);
+    drop_last_uses(binding);
     const EvaluatedClosure* closure = EvaluatedClosure::of(callee);
     if (closure && closure->evaluation == evaluation_) {
       leave_in_tail_position();
@@ -391,6 +407,7 @@ class Run {
     if (ended.role == Role::kFunction) {
       leave();
     } else {
+      activation().drop(plan_.last_uses().at_end(*ended.block));
       activation().forget_sizes_from(ended.bound_sizes);
     }
     if (frames_.empty()) {
@@ -415,6 +432,7 @@ class Run {
     if (goes_on) return begin(loop.body, Role::kTurn);
     Array<Any> values;
     for (const VarRef& var : loop.vars) values.push_back(value(var));
+    activation().drop(plan_.last_uses().after_loop(binding));
     finish(binding, values.size() == 1 ? values[0] : tuple_of(values));
   }
 

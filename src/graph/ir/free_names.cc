@@ -14,6 +14,11 @@ class Search {
     function(literal);
     return std::move(out_);
   }
+  std::vector<VarRef> run(const Block& b, const Array<VarRef>& known) {
+    for (const VarRef& var : known) define(var);
+    block(b);
+    return std::move(out_.variables);
+  }
 
  private:
   // Recurses over nesting only.
@@ -58,6 +63,10 @@ class Search {
 
 FreeNames free_names(const FunctionExpr& literal) {
   return Search().run(literal);
+}
+
+std::vector<VarRef> free_variables(const Block& block, const Array<VarRef>& known) {
+  return Search().run(block, known);
 }
 
 }  // namespace tenon::graph

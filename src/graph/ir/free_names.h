@@ -1,4 +1,4 @@
-// What a function literal uses of the blocks around it.
+// What a function literal, or another block, uses of the blocks around it.
 #pragma once
 
 #include <vector>
@@ -14,5 +14,7 @@ struct FreeNames {
   SymbolSet symbols;
 };
 FreeNames free_names(const FunctionExpr& literal);
+// Of a block that knows the given variables.
+std::vector<VarRef> free_variables(const Block& block, const Array<VarRef>& known);
 
 }  // namespace tenon::graph
