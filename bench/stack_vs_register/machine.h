@@ -15,6 +15,8 @@
 
 namespace tenon::bench {
 
+using vm::one_nan;  // for the expressions of opcodes.def
+
 // A value in two words, as the product's: a tag, and a payload that may be a counted object. The
 // words are copied one by one, since reading 16 bytes would stall on preceding 8-byte stores.
 struct Value {
