@@ -6,6 +6,7 @@
 #include "graph/pass/fold_batch_norm.h"
 #include "graph/pass/fold_constants.h"
 #include "graph/pass/fuse_operators.h"
+#include "graph/pass/gather_fields.h"
 #include "graph/pass/group_calls.h"
 #include "graph/pass/inline_functions.h"
 #include "graph/pass/lambda_lift.h"
