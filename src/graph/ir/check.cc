@@ -494,13 +494,7 @@ void check_adts(const Module& module) {
     if (adt->name != name) bad(cat("it is named ", adt->name));
     if (adt->constructors.empty()) bad("it has no constructor");
     for (const auto& c : adt->constructors) {
-      for (const TypeRef& field : c->fields) {
-        SymbolSet symbols;
-        collect_symbols(field, &symbols);
-        if (symbols.empty()) continue;
-        bad(cat("a field of ", c->name, " has the size ", symbols[0],
-                ", which nothing binds; if sizes differ, state the rank: tensor[rank=1; f32]"));
-      }
+      for (const TypeRef& field : c->fields) check_field(field, c->name, {});
       if (!constructors.insert(c->name.str()).second) {
         bad(cat("there is another constructor ", c->name));
       }
@@ -531,6 +525,20 @@ Error broken_kernel(std::string_view what, const Span& span, const Error& broken
     if (row.label != "found" || span.file.empty()) error.row(row.label, row.text, row.note);
   }
   return error;
+}
+
+void check_field(const TypeRef& field, std::string_view constructor, const Span& span) {
+  SymbolSet symbols;
+  collect_symbols(field, &symbols);
+  if (!symbols.empty()) {
+    throw Error(
+        ErrorKind::Usage, span,
+        cat("a field of ", constructor, " has the size ", symbols[0], ", which nothing binds"))
+        .found(to_text(field))
+        .expected("sizes that are numbers, or only a rank: tensor[rank=1; f32]")
+        .help("match_shape binds the sizes of a field that is taken out of a value");
+  }
+  require_countable(field, span);
 }
 
 void check_module(const Module& module) {

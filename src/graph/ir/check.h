@@ -14,6 +14,9 @@ namespace tenon::graph {
 // nesting does not exceed kMaxNesting.
 void check_module(const Module& module);
 
+// Throws Usage at the span unless a field of the constructor may have the type.
+void check_field(const TypeRef& field, std::string_view constructor, const Span& span);
+
 // What an error says of parts of the language that the checker accepts and that are neither
 // compiled nor interpreted: "match is ", then this.
 inline constexpr char kOnlyChecked[] = "parsed and checked, but not run by this version";

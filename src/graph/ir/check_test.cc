@@ -54,7 +54,7 @@ class CheckTest : public ::testing::Test {
     Map<String, loop::KernelInterfaceRef> kernels;
     if (kernel) kernels.set(kernel->name, kernel);
     try {
-      check_module(make_module(functions, kernels));
+      check_module(make_module(functions, kernels, adts));
     } catch (const Error& e) {
       return e.render();
     }
@@ -63,6 +63,7 @@ class CheckTest : public ::testing::Test {
 
   Dim n = Dim::symbol("n");
   VarRef x;
+  Map<String, Ref<const AdtDefinition>> adts;
   Ref<FunctionExpr> f = make<FunctionExpr>();
   Ref<Block> block = make<Block>();
 };
@@ -111,6 +112,17 @@ TEST_F(CheckTest, AVariableOfAnArmIsNotVisibleOutside) {
 TEST_F(CheckTest, SymbolsAreBoundBeforeUse) {
   f->result_type = tensor_type(f32, {Dim::symbol("m")});
   EXPECT_THAT(error(), HasSubstr("the symbol m is not bound here"));
+}
+
+TEST_F(CheckTest, FieldsOfConstructorsHaveNoSymbols) {
+  auto c = make<Constructor>();
+  c->name = "A";
+  c->fields = {x->type};
+  auto adt = make<AdtDefinition>();
+  adt->name = "t";
+  adt->constructors = {c};
+  adts.set("t", adt);
+  EXPECT_THAT(error(), HasSubstr("a field of A has the size n, which nothing binds"));
 }
 
 TEST_F(CheckTest, TypesAreAsTheRulesInfer) {

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "graph/ir/calls.h"
+#include "graph/ir/check.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
 #include "graph/ir/text.h"
@@ -169,7 +170,13 @@ void Parser::adt_constructors(const Item& item) {
       taken(name, cat("there is a constructor ", name.text, " already"));
     }
     if (imports_) imports_->places.emplace(name.text, place);
-    if (accept("(")) list(")", "after fields", [&] { c->fields.push_back(type()); });
+    if (accept("(")) {
+      list(")", "after fields", [&] {
+        const Span field = here();
+        c->fields.push_back(type());
+        check_field(c->fields.back(), c->name, field);
+      });
+    }
     d->constructors.push_back(c);
   });
   type_vars_.clear();
