@@ -107,7 +107,7 @@ TEST(ImportedSqueeze, WithoutAxesRefusesASymbolicSizeThatIsOne) {
     EXPECT_EQ(
         e.message(),
         "squeeze without axes keeps axis 0 of size n, which is 1 here; compile with fixed sizes "
-        "(--dim or --shape) to remove it: found 1, which must be at most 0 (max(n - 1, -n + 1))");
+        "(--dim or --shape) to remove it: found 0 (max(n - 1, -n + 1)), which must be at least 1");
   }
 }
 

@@ -218,7 +218,7 @@ void Activation::check(const Check& check) const {
   const auto shown = [](const Dim& size, int64_t value) {
     return size.is_const() ? cat(value) : cat(value, " (", tenon::to_text(size), ")");
   };
-  throw Error(ErrorKind::Runtime, check_failure(check.kind, check.message, shown(check.left, left),
+  throw Error(ErrorKind::Runtime, check_failure(check, check.message, shown(check.left, left),
                                                 shown(check.right, right)));
 }
 

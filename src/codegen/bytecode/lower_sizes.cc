@@ -275,8 +275,8 @@ void SizeLowering::check(const Check& check) {
   };
   const std::string left_text = shown(check.left, left), right_text = shown(check.right, right);
   code_.emit(Opcode::Check,
-             {test, Arg::constant(constants_.of_text(check_failure(
-                        check.kind, as_message(check.message), left_text, right_text)))},
+             {test, Arg::constant(constants_.of_text(
+                        check_failure(check, as_message(check.message), left_text, right_text)))},
              found);
 }
 

@@ -312,13 +312,17 @@ Array<String> FunctionExpr::result_names() const {
   return names ? names->as<Array<String>>() : Array<String>();
 }
 
-std::string check_failure(CheckKind kind, std::string_view message, std::string_view left,
+std::string check_failure(const Check& check, std::string_view message, std::string_view left,
                           std::string_view right) {
-  std::string begin = cat(message.empty() ? "a check fails" : message, ": found ", left);
-  switch (kind) {
+  const std::string_view what = message.empty() ? "a check fails" : message;
+  const std::string begin = cat(what, ": found ", left);
+  switch (check.kind) {
     case CheckKind::kEqual:
       return cat(begin, " and ", right, ", which must be equal");
     case CheckKind::kLessEqual:
+      // A constant isn't what was found.
+      if (check.left.is_const())
+        return cat(what, ": found ", right, ", which must be at least ", left);
       return cat(begin, ", which must be at most ", right);
     case CheckKind::kBroadcast:
       return cat(begin, " and ", right, ", which must be equal or one of them 1");

@@ -210,8 +210,9 @@ struct Check : Expr {
   String message;  // what is checked, for the user: "conv2d: channels of input and weight"
   TENON_TYPE(TypeIndex::GraphCheck);
 };
-// What a check that fails says; `left` and `right` are its sizes, as a user is to see them.
-std::string check_failure(CheckKind kind, std::string_view message, std::string_view left,
+// What a check that fails says; `message` is its own, and `left` and `right` are its sizes, as a
+// user is to see them.
+std::string check_failure(const Check& check, std::string_view message, std::string_view left,
                           std::string_view right);
 
 // A call of `callee`; `result_type` is for kernels and packed functions.

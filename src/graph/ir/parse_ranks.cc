@@ -39,9 +39,16 @@ std::string name_of(std::string_view function, const Ranks& ranks) {
 // The choice between the clones of a function.
 class RankChoice {
  public:
-  RankChoice(Builder& builder, std::string name, const std::vector<Operand>& params,
-             const std::vector<size_t>& unknown, const std::set<Ranks>& clones)
-      : b_(builder), name_(std::move(name)), params_(params), unknown_(unknown), clones_(clones) {}
+  // `shown` is the function's name in errors.
+  RankChoice(Builder& builder, std::string name, std::string_view shown,
+             const std::vector<Operand>& params, const std::vector<size_t>& unknown,
+             const std::set<Ranks>& clones)
+      : b_(builder),
+        name_(std::move(name)),
+        shown_(shown),
+        params_(params),
+        unknown_(unknown),
+        clones_(clones) {}
 
   // The ranks of the first parameters are known.
   Operand choose(const Ranks& known) {
@@ -53,9 +60,9 @@ class RankChoice {
     }
     auto match = make<Match>();
     match->value =
-        b_.bind(make_call(CalleeKind::kPacked, kMemoryRank, {param}, {}, scalar_type(i64)), "rank");
+        b_.bind(make_call(CalleeKind::kPacked, kMemoryRank, {param}, {}, scalar_type(i64)),
+                cat("rank_of_", param.as<Var>()->name));
     for (const int64_t rank : ranks) {
-      // Other ranks meet the last one's match_shape, which fails.
       const bool is_last = rank == *ranks.rbegin();
       auto pattern = make<Pattern>();
       pattern->kind = is_last ? PatternKind::kAny : PatternKind::kConstant;
@@ -63,6 +70,7 @@ class RankChoice {
       Ranks more = known;
       more.push_back(rank);
       b_.begin_block();
+      if (is_last) refuse_others(match->value, ranks, known);
       match->patterns.push_back(pattern);
       match->arms.push_back(b_.finish_block(choose(more)));
     }
@@ -70,6 +78,25 @@ class RankChoice {
   }
 
  private:
+  std::string name_of_param(size_t i) const {
+    return cat("%", name_text(params_[unknown_[i]].as<Var>()->name));
+  }
+
+  // In the last rank's arm, to which all ranks come that have none. One between those that have
+  // arms, of which no operator is known, would meet the match_shape that follows.
+  void refuse_others(const Operand& rank, const std::set<int64_t>& ranks, const Ranks& known) {
+    const int64_t least = *ranks.begin(), most = *ranks.rbegin();
+    std::string what = cat("@", name_text(shown_), " takes a tensor ", name_of_param(known.size()),
+                           " of rank ", least);
+    if (most > least) what += cat(" to ", most);
+    for (size_t i = 0; i < known.size(); ++i) {
+      what += cat(i ? " and " : " where ", name_of_param(i), " has rank ", known[i]);
+    }
+    const Dim found = b_.elements_of(rank)[0];
+    b_.check(CheckKind::kLessEqual, least, found, what);
+    b_.check(CheckKind::kLessEqual, found, most, what);
+  }
+
   Operand call(const Ranks& ranks) {
     std::vector<Operand> args = params_;
     for (size_t i = 0; i < ranks.size(); ++i) {
@@ -82,6 +109,7 @@ class RankChoice {
 
   Builder& b_;
   std::string name_;
+  std::string_view shown_;
   const std::vector<Operand>& params_;
   const std::vector<size_t>& unknown_;
   const std::set<Ranks>& clones_;
@@ -161,7 +189,7 @@ void Parser::add_of_each_rank(const Item& item, const Signature& s,
   builder_.at(source_.span(tokens_[item.at].begin));
   std::vector<Operand> params;
   for (const auto& [param, type] : s.params) params.push_back(builder_.param(param, type));
-  const Operand result = RankChoice(builder_, name, params, unknown, clones).choose({});
+  const Operand result = RankChoice(builder_, name, item.name, params, unknown, clones).choose({});
   out->set(String(name), builder_.finish_as(name, result, s.result, s.attrs, s.type_params));
 }
 
