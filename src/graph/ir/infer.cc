@@ -22,20 +22,30 @@ namespace {
 // Throws for a name that `known` doesn't have.
 template <class T>
 [[noreturn]] void unknown(const char* what, const String& name, const Map<String, T>& known) {
-  Error e(ErrorKind::Usage, cat("there is no ", what, " @", name_text(name)));
+  std::vector<std::string> names;
+  for (const auto& [other, _] : known) names.push_back(other.str());
+  throw no_such_global(what, "@", name, names);
+}
+
+}  // namespace
+
+Error no_such_global(const char* what, std::string_view before, std::string_view name,
+                     const std::vector<std::string>& others) {
+  Error e(ErrorKind::Usage, cat("there is no ", what, " ", before, name_text(name)));
   if (OperatorTable::global().find(name)) {
     e.help(cat("an operator is called without @: ", name,
                "(...); where a function is wanted, put one around it: fn(...) -> T { ", name,
                "(...) }"));
-    throw e;
+  } else {
+    suggest(&e, name, others, before);
   }
-  std::vector<std::string> names;
-  for (const auto& [other, _] : known) names.push_back(other.str());
-  suggest(&e, name, names, "@");
-  throw e;
+  return e;
 }
 
-}  // namespace
+std::string Signatures::shown(const String& function) const {
+  const String* text = written.find(function);
+  return cat("@", text ? text->str() : name_text(function));
+}
 
 Signatures Signatures::of(const Module& module) {
   Signatures s;
@@ -193,7 +203,7 @@ class Inference {
       case CalleeKind::kGlobal: {
         const TypeRef* t = options_.signatures->functions.find(c.callee);
         if (!t) unknown("function", c.callee, options_.signatures->functions);
-        const std::string what = cat("@", c.callee);
+        const std::string what = options_.signatures->shown(c.callee);
         return function_call(*with_type_args((*t).cast<const FunctionType>(), c.type_args, what), c,
                              what);
       }
@@ -318,7 +328,7 @@ class Inference {
   TypeRef closure(const Closure& e) {
     const TypeRef* found = options_.signatures->functions.find(e.function);
     if (!found) unknown("function", e.function, options_.signatures->functions);
-    const std::string what = cat("@", name_text(e.function));
+    const std::string what = options_.signatures->shown(e.function);
     const auto function = with_type_args((*found).cast<const FunctionType>(), e.type_args, what);
     if (!function->type_params.empty()) {
       throw Error(ErrorKind::Usage, cat(what, " as a value needs type arguments"))

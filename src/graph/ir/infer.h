@@ -23,6 +23,9 @@ class Signatures {
   static Signatures of(const Module& module);
 
   Map<String, TypeRef> functions;  // FunctionType each
+  // What follows the @ in the text that names a function, where that isn't its name: "l.map".
+  Map<String, String> written;
+  std::string shown(const String& function) const;  // "@l.map", for errors
   Map<String, loop::KernelInterfaceRef> kernels;
 
   // Data types, in addition to the prelude's.
@@ -37,6 +40,10 @@ class Signatures {
   Map<String, Ref<const AdtDefinition>> type_of_constructor_;
   Map<String, int64_t> place_of_constructor_;
 };
+// The error for a function or kernel that there is not. `before` is what stands before the name in
+// the text, and before those of `others`: "@" or "@l.".
+Error no_such_global(const char* what, std::string_view before, std::string_view name,
+                     const std::vector<std::string>& others);
 // The field types of a constructor for these type arguments.
 Array<TypeRef> constructor_fields(const ConstructorRef& c, const Array<TypeRef>& type_args);
 

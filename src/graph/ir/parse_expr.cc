@@ -79,14 +79,15 @@ Operand Parser::operand(const TypeRef& expected, bool nested) {
   if (constructor || t.kind == TokenKind::kVar || t.kind == TokenKind::kGlobal || t.word("size") ||
       (t.word("array") && peek(1).is("["))) {
     const ExprRef value = expression(expected);
-    bool nests = t.kind == TokenKind::kGlobal && value.is<Call>();
+    const Call* nested_call = t.kind == TokenKind::kGlobal ? value.as<Call>() : nullptr;
+    bool nests = nested_call;
     for_each_operand(value, [&](const Operand& part) { nests |= part && !value.is<Field>(); });
     if (nests) {
-      fail_at(
-          t,
-          cat(constructor ? "a value of " : "the call of ", t.kind == TokenKind::kGlobal ? "@" : "",
-              t.text, " can't be nested in another expression"),
-          "a variable or a constant: bind it to a variable first");
+      fail_at(t,
+              cat(constructor ? "a value of " : "the call of ",
+                  nested_call ? signatures_.shown(nested_call->callee) : std::string(t.text),
+                  " can't be nested in another expression"),
+              "a variable or a constant: bind it to a variable first");
     }
     refuse_infix(start, nested);
     return builder_.bind(value);
@@ -360,20 +361,17 @@ ExprRef Parser::of_variable() {
 // @f(%x)  @f[i64](%x)  @f  @f[i64]
 ExprRef Parser::of_global(const TypeRef& expected) {
   const std::string name = global_name("a function's name, as in @name");
-  const TypeRef* found = signatures_.functions.find(String(name));
-  const auto* function = found ? type_as<FunctionType>(*found) : nullptr;
+  const auto* function = type_as<FunctionType>(signatures_.functions.at(String(name)));
   Array<TypeRef> type_args;
   const bool stated = accept("[");
   if (stated) list("]", "after type arguments", [&] { type_args.push_back(type()); });
   if (!opens_call()) {
-    if (lost_items_.contains({"fn", name})) throw Lost{};
     auto value = make<Closure>();
     value->function = name;
-    value->type_args = stated || !function ? type_args : type_args_for(*function, expected);
+    value->type_args = stated ? type_args : type_args_for(*function, expected);
     return value;
   }
   take();
-  if (!function) return call(CalleeKind::kGlobal, name, nullptr);
   ExpectedTypes types(function->type_params, function->params, function->result, expected);
   types.state(type_args);
   const Ref<Call> made = call(CalleeKind::kGlobal, name, nullptr, &types);
@@ -489,9 +487,9 @@ Operand Parser::argument(ExpectedTypes* types, const Postponed& later) {
 // Parses a call after its `(`.
 Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure,
                        ExpectedTypes* expected) {
-  bool lost = (kind == CalleeKind::kGlobal && lost_items_.contains({"fn", callee})) ||
-              (kind == CalleeKind::kKernel && lost_items_.contains({"kernel", callee}));
-  if (lost) throw Lost{};
+  if (kind == CalleeKind::kKernel && lost_items_.contains({"kernel", std::string(callee)})) {
+    throw Lost{};
+  }
   auto c = make<Call>();
   c->kind = kind;
   c->callee = callee;
@@ -499,6 +497,7 @@ Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure
   const Operator* op =
       kind == CalleeKind::kOperator ? OperatorTable::global().find(callee) : nullptr;
   std::vector<Postponed> postponed;
+  bool lost = false;
   while (!accept(")")) {
     if (peek().kind == TokenKind::kWord && peek(1).is("=")) {
       // Attributes come last.

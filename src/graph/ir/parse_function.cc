@@ -60,7 +60,6 @@ ExprRef Parser::closure() {
   take();
   auto c = make<Closure>();
   c->function = global_name("a function's name, as in @name");
-  if (lost_items_.contains({"fn", c->function.view()})) throw Lost{};
   if (accept("[")) list("]", "after type arguments", [&] { c->type_args.push_back(type()); });
   expect("(", "before the captured arguments");
   list(")", "after the captured arguments", [&] { c->captures.push_back(operand()); });

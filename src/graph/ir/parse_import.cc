@@ -58,6 +58,11 @@ void Parser::add_imported_types() {
   for (const auto& [name, type] : imports_->types_of_functions) {
     signatures_.functions.set(name, type);
   }
+  for (const auto& [import, prefix] : prefix_of_) {
+    for (const std::string& name : names_of_import(prefix)) {
+      signatures_.written.set(prefix + name, cat(import, ".", name));
+    }
+  }
 }
 
 std::string Parser::place_of_other(const Span& span) {
@@ -90,11 +95,41 @@ std::string Parser::full_name(std::string_view name) const {
   return cat(file_ ? file_->prefix : "", name);
 }
 
+std::vector<std::string> Parser::names_of_import(const std::string& prefix) const {
+  std::vector<std::string> names;
+  for (const auto& [name, _] : imports_->types_of_functions) {
+    if (!name.view().starts_with(prefix)) continue;
+    const std::string_view rest = name.view().substr(prefix.size());
+    if (is_bare_name(rest)) names.emplace_back(rest);
+  }
+  return names;
+}
+
+// Throws for a name that no function of this text has.
+void Parser::unknown_function(const Token& name) const {
+  std::vector<std::string> names;
+  for (const auto& [full, _] : signatures_.functions) {
+    const bool is_imported = imports_ && imports_->types_of_functions.contains(full);
+    if (!is_imported) names.push_back(full.str().substr(full_name("").size()));
+  }
+  Error e = no_such_global("function", "@", name.text, names);
+  for (const auto& [import, prefix] : prefix_of_) {
+    if (!signatures_.functions.contains(cat(prefix, name.text))) continue;
+    e.help(cat("did you mean @", import, ".", name.text, "?"));
+  }
+  throw e.at(source_.span(name.begin));
+}
+
 // @f  @l.f
 std::string Parser::global_name(const char* what) {
   const Token first = peek();
   expect_kind(TokenKind::kGlobal, what);
-  if (!peek().is(".") || peek(1).kind != TokenKind::kWord) return full_name(first.text);
+  if (!peek().is(".") || peek(1).kind != TokenKind::kWord) {
+    const std::string full = full_name(first.text);
+    if (lost_items_.contains({"fn", full})) throw Lost{};
+    if (!signatures_.functions.contains(full)) unknown_function(first);
+    return full;
+  }
   const auto import = prefix_of_.find(first.text);
   if (import == prefix_of_.end()) {
     Error e = error_at(first, cat("nothing is imported as ", name_text(first.text)),
@@ -105,7 +140,14 @@ std::string Parser::global_name(const char* what) {
     throw e;
   }
   take();
-  return import->second + std::string(take().text);
+  const std::string_view name = take().text;
+  const std::string full = cat(import->second, name);
+  if (!signatures_.functions.contains(full)) {
+    throw no_such_global("function", cat("@", first.text, "."), name,
+                         names_of_import(import->second))
+        .at(source_.span(first.begin));
+  }
+  return full;
 }
 
 }  // namespace tenon::graph

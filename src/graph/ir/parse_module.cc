@@ -121,7 +121,7 @@ std::vector<Parser::Item> Parser::items(bool kernels_only) {
     });
     if (!found) {
       const Token& name = tokens_[std::min(item.at + 1, tokens_.size() - 1)];
-      if (name.kind == TokenKind::kGlobal) lost_items_.insert({"fn", name.text});
+      if (name.kind == TokenKind::kGlobal) lost_items_.insert({"fn", full_name(name.text)});
       skip_to_item();
       continue;
     }
@@ -213,7 +213,9 @@ Parser::Signature Parser::signature(const Item& item) {
   t->type_params = s.type_params;
   for (const auto& [_, param] : s.params) t->params.push_back(param);
   t->result = s.result;
-  signatures_.functions.set(String(full_name(item.name)), t);
+  const String name(full_name(item.name));
+  signatures_.functions.set(name, t);
+  if (file_) signatures_.written.set(name, name_text(item.name));
   if (file_) s.attrs.set(kExportAttr, Any(false));
   return s;
 }
@@ -304,7 +306,10 @@ Map<String, FunctionRef> Parser::functions() {
         add_kernel(item);
       }
     });
-    if (!known) lost_items_.insert({name_space(item), item.name});
+    if (known) continue;
+    const bool is_function = item.kind == "fn";
+    lost_items_.insert(
+        {name_space(item), is_function ? full_name(item.name) : std::string(item.name)});
   }
   Map<String, FunctionRef> out;
   for (const auto& [item, s] : signatures) {

@@ -137,6 +137,9 @@ class Parser {
   static std::string place_of_other(const Span& span);
   std::string full_name(std::string_view name) const;  // of this text's function
   std::string global_name(const char* what);           // of a function that the text names
+  [[noreturn]] void unknown_function(const Token& name) const;
+  // The functions of an imported file, as they are called after the import's name.
+  std::vector<std::string> names_of_import(const std::string& prefix) const;
 
   // ---- types and sizes (parse_type.cc) ----
   Dim dim();
@@ -263,8 +266,8 @@ class Parser {
   size_t dim_atoms_ = 0;
   std::set<std::string_view> type_vars_;
   std::map<std::string_view, size_t> adt_arity_;
-  std::map<std::string_view, Span> constructors_;                       // of this text
-  std::set<std::pair<std::string_view, std::string_view>> lost_items_;  // kind and name
+  std::map<std::string_view, Span> constructors_;                  // of this text
+  std::set<std::pair<std::string_view, std::string>> lost_items_;  // kind and name
   std::optional<WeightFile> weights_;
   bool weights_lost_ = false;
   std::string weights_path_;
