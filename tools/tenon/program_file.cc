@@ -1,6 +1,7 @@
 #include "tools/tenon/program_file.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 
 #include "codegen/bytecode/data_types.h"
@@ -8,6 +9,7 @@
 #include "codegen/llvm/target.h"
 #include "driver/compile_kernels.h"
 #include "driver/functions.h"
+#include "graph/ir/text.h"
 #include "graph/ir/weights.h"
 #include "library/onednn/register.h"
 #include "support/error.h"
@@ -21,6 +23,24 @@ namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The place in the text `name` of the innermost frame that has a place; empty if it is elsewhere.
+// Frames are text, also to the machine's callers in C.
+Span innermost_place(const Error& error, const std::string& name) {
+  const std::string before = cat(" at ", printable(name), ":");
+  for (const std::string& frame : error.backtrace()) {
+    const size_t end = frame.rfind(", instruction ");
+    if (end == std::string::npos || frame.find(" at ") > end) continue;
+    const size_t found = frame.rfind(before, end);
+    if (found == std::string::npos) break;
+    const char* const last = frame.data() + end;
+    Span span = Span::at(name, 0);
+    const char* next = std::from_chars(frame.data() + found + before.size(), last, span.line).ptr;
+    if (next != last && *next == ':') std::from_chars(next + 1, last, span.column);
+    return span;
+  }
+  return {};
 }
 
 }  // namespace
@@ -279,6 +299,12 @@ std::string signature_text(const FunctionSignature& signature) {
     outputs.push_back({name, vm::to_text(signature.result.results()[outputs.size()])});
   }
   return cat(printable(signature.name), "\n", signature_lines(inputs, outputs));
+}
+
+void show_line_of_program(const driver::Source& source, Error* error) {
+  if (source.kind != driver::SourceKind::Program) return;
+  const Span span = error->span().empty() ? innermost_place(*error, source.name) : error->span();
+  if (span.file == source.name) graph::show_line(error, source.content(), span);
 }
 
 std::vector<Any> results_of(const Any& result, const vm::SignatureType& type) {

@@ -168,8 +168,13 @@ struct RunCommand : CallFlags {
                  program.code.empty() ? "" : cat(", code for ", program.code)));
     }
     const auto start = std::chrono::steady_clock::now();
-    results.values = mode == Mode::Interpret ? interpret(program, given.values, nullptr)
-                                             : execute(program, signature, given.values);
+    try {
+      results.values = mode == Mode::Interpret ? interpret(program, given.values, nullptr)
+                                               : execute(program, signature, given.values);
+    } catch (Error& error) {
+      show_line_of_program(program.source, &error);
+      throw;
+    }
     detail(cat(
         function, ": ",
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count(),

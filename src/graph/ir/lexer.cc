@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/ir/text.h"
+
 namespace tenon::graph {
 
 namespace {
@@ -31,17 +33,19 @@ Span Source::span(uint32_t offset) const {
                   static_cast<int32_t>(offset - start + 1));
 }
 
-void Source::excerpt(Error* e, const Span& span) const {
-  if (span.file != name_ || span.line < 1 || span.line > static_cast<int32_t>(lines_.size())) {
-    return;
+void show_line(Error* e, std::string_view text, const Span& span) {
+  if (span.line < 1) return;
+  size_t start = 0;
+  for (int32_t line = 1; line < span.line; ++line) {
+    start = text.find('\n', start);
+    if (start++ == std::string_view::npos) return;
   }
-  size_t start = lines_[static_cast<size_t>(span.line) - 1];
-  size_t end = std::min(text_.find('\n', start), text_.size());
+  size_t end = std::min(text.find('\n', start), text.size());
   // The part of the line around the column.
   constexpr size_t kWidth = 90;
   size_t column = span.column > 0 ? static_cast<size_t>(span.column) - 1 : 0;
   size_t from = column > kWidth - 20 ? column - (kWidth - 20) : 0;
-  std::string line(text_.substr(std::min(start + from, end), std::min(kWidth, end - start)));
+  std::string line(text.substr(std::min(start + from, end), std::min(kWidth, end - start)));
   if (start + from + line.size() > end) line.resize(end - std::min(start + from, end));
   std::replace(line.begin(), line.end(), '\t', ' ');
   std::string mark(column - from, ' ');

@@ -42,8 +42,6 @@ class Source {
   // Takes linear time. Throws Usage for a byte or word that is not a token.
   std::vector<Token> tokens();
   Span span(uint32_t offset) const;
-  // Adds rows to an error that show the span's line with a mark below its column.
-  void excerpt(Error* e, const Span& span) const;
   const std::string& name() const { return name_; }
   std::string_view text() const { return text_; }
 

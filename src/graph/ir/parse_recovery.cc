@@ -8,6 +8,7 @@
 
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
+#include "graph/ir/text.h"
 
 namespace tenon::graph {
 
@@ -53,7 +54,7 @@ void Parser::fail(const std::string& message, const std::string& expected) const
 
 void Parser::show(Error* error) const {
   if (!tokens_.empty()) error->at(here());
-  if (error->span().file == source_.name()) source_.excerpt(error, error->span());
+  if (error->span().file == source_.name()) show_line(error, source_.text(), error->span());
 }
 
 void Parser::skip_argument() {

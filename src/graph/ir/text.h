@@ -46,6 +46,10 @@ TypeRef parse_type(std::string_view text);
 // is not a constant.
 Any parse_constant(std::string_view text);
 
+// Adds rows to an error that show the span's line of the text with a mark below its column. Adds
+// none if the text has no such line.
+void show_line(Error* error, std::string_view text, const Span& span);
+
 // Whether the first word after comments begins a module.
 bool begins_like_module(std::string_view text);
 
