@@ -134,6 +134,11 @@ Any stored_value(const vm::Param& param, const Any& value) {
 // The value of a parameter from a file, a number or the text of data.
 Any given_value(const vm::Param& param, const std::string& text, const DataTypes& types) {
   using Kind = vm::SignatureType::Kind;
+  if (text.empty() && !is_string(param.type)) {  // a string may be empty
+    throw Error(ErrorKind::Usage, cat("--input ", param.name, "= has no value"))
+        .expected(vm::to_text(param.type))
+        .help("write the value after the '=', such as --input x=x.npy, x=random or n=3");
+  }
   if (param.type.kind == Kind::Scalar) {
     if (auto value = scalar_value(param.type.dtype, text)) return *value;
     if (is_tensor_file(text)) return stored_value(param, read_tensor(text));
@@ -161,7 +166,7 @@ std::map<std::string, std::string> read_specs(const std::vector<std::string>& in
   std::map<std::string, std::string> specs;
   for (const std::string& input : inputs) {
     const size_t equals = input.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == input.size()) {
+    if (equals == std::string::npos || equals == 0) {
       throw Error(ErrorKind::Usage, cat("--input ", input, " is not of the form NAME=VALUE"))
           .expected("such as --input x=x.npy, x=x.pb, x=random, x=random:0..9 or n=3");
     }
