@@ -13,6 +13,7 @@
 #include "tools/tenon/input_spec.h"
 #include "tools/tenon/number_text.h"
 #include "tools/tenon/tensor_store.h"
+#include "tools/tenon/tensor_text.h"
 
 namespace tenon::tool {
 
@@ -246,7 +247,7 @@ class DataParser {
     const size_t begin = at_;
     const std::string_view text = token();
     if (text.starts_with("@")) return read_tensor(std::string(text.substr(1)));
-    if (text.starts_with("tensor")) return graph::parse_constant(text);
+    if (is_tensor_text(text)) return parse_tensor(text);
     if (auto number = scalar_value(type.dtype, text))
       return loop::scalar_tensor(type.dtype, *number);
     at_ = begin;

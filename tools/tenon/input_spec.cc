@@ -151,7 +151,10 @@ Any given_value(const vm::Param& param, const std::string& text, const DataTypes
       return loop::scalar_tensor(param.type.dtype, *value);
   }
   if (is_string(param.type) && !text.starts_with('"')) return Any(String(text));
-  if (!is_data(param.type) || is_value_file(text, param.type)) return read_value(text, param.type);
+  const bool is_tensor =
+      param.type.kind == Kind::Tensor && is_tensor_text(text) && !is_tensor_file(text);
+  const bool is_text = is_tensor || (is_data(param.type) && !is_value_file(text, param.type));
+  if (!is_text) return read_value(text, param.type);
   // The text of a function is no value, wherever it stands.
   const bool is_in_file = text.starts_with('@') && param.type.kind != Kind::Function;
   try {

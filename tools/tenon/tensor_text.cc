@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "graph/ir/text.h"
 #include "object/array.h"
 #include "object/narrow_float.h"
 #include "object/reflect.h"
@@ -50,6 +51,31 @@ std::string element_text(const Tensor& tensor, int64_t i) {
   if (t == f64) return float_text(at<double>(tensor, i));
   if (t.is_float()) return float_text(static_cast<float>(element_as_double(tensor, i)));
   return cat(static_cast<int64_t>(element_as_double(tensor, i)));
+}
+
+bool is_tensor_text(std::string_view text) {
+  return text.starts_with("tensor[");
+}
+
+Tensor parse_tensor(std::string_view text) {
+  std::string literal(text);
+  const size_t type_end = text.find("] = ");
+  if (type_end != std::string_view::npos) {
+    const bool brackets = text.ends_with(']');
+    const std::string_view elements = text.substr(type_end + 4);
+    if (elements.find("...") != std::string_view::npos) {
+      throw Error(ErrorKind::Usage, "the text of a tensor leaves elements out")
+          .found("...")
+          .help("`tenon run --print full` prints all elements");
+    }
+    // As long as the text, so that columns in errors are those of the text.
+    literal = cat(text.substr(0, type_end + 1), brackets ? "   {" : "  {",
+                  elements.substr(brackets ? 1 : 0));
+    if (brackets) literal.pop_back();
+    literal += '}';
+  }
+  const Any value = graph::parse_constant(literal);
+  return value.as<Tensor>();
 }
 
 namespace {
