@@ -8,6 +8,7 @@
 #include "device/cpu.h"
 #include "object/function.h"
 #include "support/bulk.h"
+#include "support/failures.h"
 
 namespace tenon {
 
@@ -70,10 +71,7 @@ Ref<StorageObj> allocate_storage(size_t bytes, DLDevice device) {
 
 Tensor allocate_tensor(std::span<const int64_t> shape, DataType dtype, DLDevice device) {
   auto bytes = byte_count(shape, dtype);
-  if (!bytes) {
-    throw Error(ErrorKind::Runtime,
-                cat(tensor_type_text(dtype, shape), " is too large or has a negative size"));
-  }
+  if (!bytes) throw impossible_tensor(tensor_type_text(dtype, shape));
   return Tensor::over(allocate_storage(static_cast<size_t>(*bytes), device), 0, dtype, shape);
 }
 

@@ -47,7 +47,8 @@ TEST(Device, SaysHowMuchMemoryThereIsNot) {
   EXPECT_EQ(failure_of([] {
               allocate_tensor(Shape{INT64_MAX, 2}.dims(), f32);
             }),
-            "error: tensor[9223372036854775807, 2; f32] is too large or has a negative size");
+            "error: a tensor's size is negative or overflows\n"
+            "  found     tensor[9223372036854775807, 2; f32]");
   EXPECT_THROW(allocate_tensor(Shape{-1}.dims(), f32), Error);
 }
 

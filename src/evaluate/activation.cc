@@ -3,6 +3,7 @@
 #include "graph/ir/text.h"
 #include "loop/scalar.h"
 #include "object/reflect.h"
+#include "support/failures.h"
 
 namespace tenon::graph {
 namespace {
@@ -42,16 +43,44 @@ Any Activation::value(const Operand& operand) const {
   return values_[slots_.at(operand.as<Var>())];
 }
 
-int64_t Activation::size(const Dim& dim) const {
-  auto result = tenon::evaluate(dim, [this](std::string_view name) -> std::optional<int64_t> {
+std::optional<int64_t> Activation::evaluated(const Dim& dim) const {
+  return tenon::evaluate(dim, [this](std::string_view name) -> std::optional<int64_t> {
     auto it = sizes_.find(std::string(name));
     if (it == sizes_.end()) return std::nullopt;
     return it->second;
   });
-  if (!result) {
-    throw Error(ErrorKind::Runtime, cat("the size ", tenon::to_text(dim), " cannot be computed"));
-  }
+}
+
+int64_t Activation::size(const Dim& dim) const {
+  const std::optional<int64_t> result = evaluated(dim);
+  if (!result) fail_size(dim);
   return *result;
+}
+
+void Activation::fail_size(const Dim& dim) const {
+  const DimNode& node = dim.node();
+  std::optional<int64_t> left;
+  for (const Ref<const DimNode>& arg : node.args) {
+    const std::optional<int64_t> right = evaluated(Dim(arg));
+    if (!right) fail_size(Dim(arg));
+    auto step = make<DimNode>();
+    step->kind = node.kind;
+    for (const auto& side : {left, right}) {
+      if (!side) continue;  // there is none before the first
+      auto number = make<DimNode>();
+      number->value = *side;
+      step->args.push_back(number);
+    }
+    const std::optional<int64_t> next = evaluated(Dim(Ref<const DimNode>(step)));
+    if (!next) {
+      const bool divides = node.kind == DimKind::kFloorDiv || node.kind == DimKind::kMod;
+      if (divides && *right == 0) throw division_by_zero();
+      if (node.kind == DimKind::kBcast) throw broadcast_failure(*left, *right);
+      throw size_overflow(*left, *right);
+    }
+    left = next;
+  }
+  throw Error(ErrorKind::Runtime, cat("the size ", tenon::to_text(dim), " cannot be computed"));
 }
 
 std::vector<int64_t> Activation::sizes(const Array<Dim>& dims) const {
@@ -99,7 +128,7 @@ void Activation::bind_elements(const Array<Dim>& dims, const Any& found, const S
   const std::vector<int64_t> numbers = elements(found);
   for (size_t i = 0; i < numbers.size() && i < dims.size(); ++i) {
     if (numbers[i] < 0 && dims[i].kind() == DimKind::kSymbol) {
-      throw Error(ErrorKind::Runtime, cat("a size computed from data is negative: ", numbers[i]));
+      throw Error(ErrorKind::Runtime, negative_size(cat(numbers[i])));
     }
   }
   const bool is_scalar = found.type_index == TypeIndex::Int || found.type_index == TypeIndex::Bool;

@@ -30,7 +30,7 @@ class Activation {
     for (const Var* var : vars) values_[slots_.at(var)] = Any();
   }
 
-  // Throws Runtime if a symbol has no value.
+  // Throws Runtime if it can't be computed.
   int64_t size(const Dim& dim) const;
   std::vector<int64_t> sizes(const Array<Dim>& dims) const;
 
@@ -65,6 +65,10 @@ class Activation {
 
     std::string message() const { return cat(before, name, after); }
   };
+
+  std::optional<int64_t> evaluated(const Dim& dim) const;
+  // Throws what stops the computation of the size.
+  [[noreturn]] void fail_size(const Dim& dim) const;
 
   // Binds dimensions that are a symbol without a value, and compares constants and bound symbols.
   // Compares expressions only with `compound`, which must follow the binding of all symbols.

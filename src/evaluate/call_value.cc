@@ -13,6 +13,7 @@
 #include "loop/scalar_tensor.h"
 #include "loop/work.h"
 #include "object/registry.h"
+#include "support/failures.h"
 
 namespace tenon::graph {
 namespace {
@@ -98,9 +99,7 @@ Any attribute(const Any& value, const Activation& activation) {
 }
 
 Any element_of(const Tensor& tensor) {
-  if (tensor.count() != 1) {
-    throw Error(ErrorKind::Runtime, "a tensor with one element is required").found(to_text(tensor));
-  }
+  if (tensor.count() != 1) throw wrong_element_count(1, to_text(tensor));
   return scalar_of(tensor.dtype(), loop::scalar_load(tensor.dtype(), tensor.data()));
 }
 

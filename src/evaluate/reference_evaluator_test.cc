@@ -262,7 +262,7 @@ TEST_F(ReferenceEvaluatorTest, AnErrorStandsAtTheInnermostBinding) {
       %r
     })";
   EXPECT_EQ(error_of(text, {Any(int64_t{1}), Any(int64_t{0})}),
-            "error: test.tn:5:9: div: division by zero");
+            "error: test.tn:5:9: integer division by zero");
   // The evaluator goes on after an error.
   EXPECT_EQ(run(text, {Any(int64_t{6}), Any(int64_t{3})})[0].as<int64_t>(), 2);
 }

@@ -2,6 +2,7 @@
 
 #include "graph/ir/op.h"
 #include "loop/scalar.h"
+#include "support/failures.h"
 
 namespace tenon::graph {
 namespace {
@@ -20,10 +21,7 @@ Any scalar_of(DataType dtype, int64_t bits) {
 
 bool truth(const Any& condition) {
   if (auto tensor = condition.try_as<Tensor>(); tensor && *tensor) {
-    if (tensor->count() != 1 || !tensor->dtype().is_bool()) {
-      throw Error(ErrorKind::Runtime, "a condition is one boolean");
-    }
-    return *tensor->data_as<uint8_t>() != 0;
+    return *tensor->reshaped({}).data_as<uint8_t>() != 0;  // which bytecode does, too
   }
   return condition.as<int64_t>() != 0;
 }
@@ -41,7 +39,7 @@ Any scalar_call(const Call& call, const Activation& activation) {
   }
   const loop::ExprRef result = cx.op().element(cx, operands);
   if (result->kind != loop::ExprKind::kLiteral) {
-    throw Error(ErrorKind::Runtime, cat(call.callee, ": division by zero"));
+    throw division_by_zero();
   }
   return scalar_of(result->dtype, static_cast<const loop::Literal&>(*result).bits);
 }

@@ -7,7 +7,7 @@
 #include "loop/scalar.h"
 #include "loop/walk.h"
 #include "object/shape.h"
-#include "support/error.h"
+#include "support/failures.h"
 #include "support/poll.h"
 
 namespace tenon::loop {
@@ -349,7 +349,7 @@ class Evaluator {
       case ExprKind::kBinary: {
         const auto& b = static_cast<const Binary&>(e);
         auto v = scalar_binary(b.op, b.a->dtype, a[0], a[1]);
-        if (!v) throw Error(ErrorKind::Runtime, "integer division by zero");
+        if (!v) throw division_by_zero();
         return *v;
       }
       case ExprKind::kCast:
@@ -358,9 +358,10 @@ class Evaluator {
         const int64_t extent =
             std::max<int64_t>(size(static_cast<const CheckedIndex&>(e).extent), 0);
         if (a[0] < -extent || a[0] >= extent) {
-          throw Error(ErrorKind::Runtime, "index out of range")
+          throw Error(ErrorKind::Runtime, "an index is out of range")
               .found(cat(a[0]))
-              .expected(cat("-", extent, " <= index < ", extent));
+              .expected(extent == 0 ? "none: there are no elements"
+                                    : cat("from ", -extent, " to ", extent - 1));
         }
         return a[0] < 0 ? a[0] + extent : a[0];
       }

@@ -263,9 +263,9 @@ Tensor Tensor::view(const void* data, std::span<const int64_t> shape, DataType d
 Tensor Tensor::reshaped(std::span<const int64_t> to) const {
   auto n = element_count(to);
   if (!compact() || !n || *n != count() || to.size() > kMaxRank) {
-    throw Error(ErrorKind::Runtime, "a tensor can't be reshaped")
-        .expected(cat(count(), " elements, compact"))
-        .found(cat(to_text(to), compact() ? "" : " for a strided tensor"));
+    throw Error(ErrorKind::Runtime, cat("a tensor can't be reshaped to ", to_text(to)))
+        .found(cat(tenon::to_text(*this), compact() ? "" : ", not compact"))
+        .expected("a compact tensor of as many elements");
   }
   TensorObj* t = get();
   DLTensor like = t->dl;

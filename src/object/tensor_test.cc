@@ -104,9 +104,9 @@ TEST(Tensor, ReshapesWithoutCopying) {
   EXPECT_EQ(r.data(), t.data());
   EXPECT_EQ(r.strides()[0], 4);
   EXPECT_EQ(failure_of([&] { t.reshaped(Shape{5}.dims()); }),
-            "error: a tensor can't be reshaped\n"
-            "  expected  12 elements, compact\n"
-            "  found     [5]");
+            "error: a tensor can't be reshaped to [5]\n"
+            "  found     tensor[2, 6; i32]\n"
+            "  expected  a compact tensor of as many elements");
 }
 
 TEST(Tensor, AsReadOnlyLeavesTheOriginalWritable) {

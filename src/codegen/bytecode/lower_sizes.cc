@@ -152,10 +152,8 @@ void SizeLowering::match_elements(Arg source, const TypeRef& type, const Array<D
     if (found[i].match == vm::DimMatch::Store) {
       const Arg test = code_.make(/*owns=*/false);
       code_.emit(Opcode::Ge, {test, elements[i], Arg::imm(0)});
-      code_.emit(
-          Opcode::Check,
-          {test, Arg::constant(constants_.of_text("a size computed from data is negative: {}"))},
-          {&elements[i], 1});
+      code_.emit(Opcode::Check, {test, Arg::constant(constants_.of_text(negative_size("{}")))},
+                 {&elements[i], 1});
     }
   }
   if (!later.empty()) postponed->push_back({source, dims, later, elements});

@@ -312,6 +312,10 @@ Array<String> FunctionExpr::result_names() const {
   return names ? names->as<Array<String>>() : Array<String>();
 }
 
+std::string negative_size(std::string_view size) {
+  return cat("a size computed from data is negative: ", size);
+}
+
 std::string check_failure(const Check& check, std::string_view message, std::string_view left,
                           std::string_view right) {
   const std::string_view what = message.empty() ? "a check fails" : message;

@@ -3,6 +3,7 @@
 #include "object/any.h"
 #include "object/device_name.h"
 #include "object/dtype.h"
+#include "support/failures.h"
 
 namespace tenon::vm {
 namespace {

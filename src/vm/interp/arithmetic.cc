@@ -3,15 +3,14 @@
 #include <array>
 #include <iterator>
 
-#include "support/error.h"
-#include "support/text.h"
+#include "support/failures.h"
 
 namespace tenon::vm {
 namespace arithmetic {
 namespace {
 
 void check_divisor(int64_t b) {
-  if (b == 0) throw Error(ErrorKind::Runtime, "integer division by zero");
+  if (b == 0) throw division_by_zero();
 }
 
 // Division by -1 is separate: -2^63 / -1 wraps, where the processor's division would trap.
@@ -76,9 +75,7 @@ bool op_ashr(int64_t a, int64_t b, int64_t* r) {
 
 bool op_bcast(int64_t a, int64_t b, int64_t* r) {
   if (a != b && a != 1 && b != 1) {
-    throw Error(ErrorKind::Runtime, "two sizes can't be broadcast together")
-        .found(cat(a, " and ", b))
-        .expected("equal sizes, or one of them 1");
+    throw broadcast_failure(a, b);
   }
   *r = a == 1 ? b : a;
   return true;

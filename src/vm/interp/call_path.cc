@@ -6,6 +6,7 @@
 #include "device/host_check.h"
 #include "device/parallel.h"
 #include "object/tensor.h"
+#include "support/failures.h"
 #include "support/text.h"
 #include "support/trace.h"
 #include "vm/interp/dispatch.h"
@@ -132,9 +133,7 @@ void Dispatch::stop_if_asked(Machine& m) {
 }
 
 void fail_size_overflow(int64_t a, int64_t b) {
-  throw Error(ErrorKind::Runtime, "a size computation overflows 64 bits")
-      .found(cat("operands ", a, " and ", b))
-      .help("the inputs' sizes are too large");
+  throw size_overflow(a, b);
 }
 
 [[noreturn, gnu::cold]] static void fail_unlinked(const PackedSlot& slot) {

@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "object/device_name.h"
 #include "support/bulk.h"
+#include "support/failures.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/outputs.h"
@@ -209,10 +210,7 @@ Ref<StorageObj> Machine::allocate_storage(size_t bytes, size_t alignment, DLDevi
 
 Tensor Machine::allocate_tensor(std::span<const int64_t> shape, DataType dtype, DLDevice device) {
   auto bytes = byte_count(shape, dtype);
-  if (!bytes) {
-    throw Error(ErrorKind::Runtime, "a tensor's size is negative or overflows")
-        .found(tensor_type_text(dtype, shape));
-  }
+  if (!bytes) throw impossible_tensor(tensor_type_text(dtype, shape));
   return Tensor::over(allocate_storage(static_cast<size_t>(*bytes), kDataAlignment, device), 0,
                       dtype, shape);
 }

@@ -6,6 +6,7 @@
 #include "object/narrow_float.h"
 #include "object/shape.h"
 #include "object/tensor.h"
+#include "support/failures.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/operand_values.h"
@@ -201,10 +202,7 @@ void op_read_elements(Machine&, const Op& op, AnyView* base) {
   const Tensor t = tensor(in["tensor"], base, in.mnemonic);  // its register may be written
   if (t.rank() > 1 || t.count() != static_cast<int64_t>(o.registers.size()) || !t.compact() ||
       t.device().device_type != kDLCPU) {
-    throw Error(ErrorKind::Runtime,
-                cat("a tensor with ", counted(o.registers.size(), "element"), " is required"))
-        .found(to_text(t))
-        .expected("a compact tensor on the CPU of rank 0 or 1");
+    throw wrong_element_count(o.registers.size(), to_text(t));
   }
   release_last_uses(o, base);
   for (size_t i = 0; i < o.registers.size(); ++i) {
