@@ -319,7 +319,7 @@ std::string negative_size(std::string_view size) {
 std::string check_failure(const Check& check, std::string_view message, std::string_view left,
                           std::string_view right) {
   const std::string_view what = message.empty() ? "a check fails" : message;
-  const std::string begin = cat(what, ": found ", left);
+  std::string begin = cat(what, ": found ", left);
   switch (check.kind) {
     case CheckKind::kEqual:
       return cat(begin, " and ", right, ", which must be equal");

@@ -125,7 +125,7 @@ std::string Parser::global_name(const char* what) {
   const Token first = peek();
   expect_kind(TokenKind::kGlobal, what);
   if (!peek().is(".") || peek(1).kind != TokenKind::kWord) {
-    const std::string full = full_name(first.text);
+    std::string full = full_name(first.text);
     if (lost_items_.contains({"fn", full})) throw Lost{};
     if (!signatures_.functions.contains(full)) unknown_function(first);
     return full;
@@ -141,7 +141,7 @@ std::string Parser::global_name(const char* what) {
   }
   take();
   const std::string_view name = take().text;
-  const std::string full = cat(import->second, name);
+  std::string full = cat(import->second, name);
   if (!signatures_.functions.contains(full)) {
     throw no_such_global("function", cat("@", first.text, "."), name,
                          names_of_import(import->second))
