@@ -206,6 +206,28 @@ bool may_pass(const TypeRef& given, const TypeRef& taken) {
   return is_subtype(given, taken);
 }
 
+bool has_function(const TypeRef& type) {
+  if (type.is<FunctionType>()) return true;
+  if (auto* tuple = type.as<TupleType>()) return std::ranges::any_of(tuple->fields, has_function);
+  if (auto* array = type.as<ArrayType>()) return has_function(array->element);
+  auto* adt = type.as<AdtType>();
+  return adt && std::ranges::any_of(adt->args, has_function);
+}
+
+bool may_be_known_as(const TypeRef& stated, const TypeRef& known) {
+  if (!has_function(stated)) return true;
+  const auto *to = stated.as<FunctionType>(), *from = known.as<FunctionType>();
+  if (!to || !from) return same_type(stated, known);
+  if (from->params.size() != to->params.size()) return false;
+  const Ref<FunctionType> f = with_own_names(*from, "\x01"), t = with_own_names(*to, "\x02");
+  Matching taken{Array<String>()};
+  taken.match_all(f->params, t->params);
+  for (size_t i = 0; i < f->params.size(); ++i) {
+    if (!is_subtype(t->params[i], taken.apply(f->params[i]))) return false;
+  }
+  return is_subtype(taken.apply(f->result), t->result);
+}
+
 TypeRef join(const TypeRef& a, const TypeRef& b) {
   if (is_subtype(a, b)) return b;
   if (is_subtype(b, a)) return a;

@@ -135,6 +135,11 @@ bool fits(const TypeRef& from, const TypeRef& to, std::vector<std::pair<Dim, Dim
 // Whether a function may be called with a `given` where it takes a `taken`: it checks the sizes
 // itself.
 bool may_pass(const TypeRef& given, const TypeRef& taken);
+// Whether values of the type may hold functions.
+bool has_function(const TypeRef& type);
+// Whether code that knows a value by the one type needs no further checks to know it by the type
+// `known`, of which it is a subtype: a function may be known to take fewer sizes than was stated.
+bool may_be_known_as(const TypeRef& stated, const TypeRef& known);
 // The most precise common supertype, for the arms of an `if`. Null if there is none.
 TypeRef join(const TypeRef& a, const TypeRef& b);
 TypeRef substitute(const TypeRef& type, const DimSubstitution& map);

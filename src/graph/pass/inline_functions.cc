@@ -44,14 +44,6 @@ void measure_block(const Block& block, size_t depth, Facts* facts) {
   }
 }
 
-bool has_function(const TypeRef& type) {
-  if (type.is<FunctionType>()) return true;
-  if (auto* tuple = type.as<TupleType>()) return std::ranges::any_of(tuple->fields, has_function);
-  if (auto* array = type.as<ArrayType>()) return has_function(array->element);
-  auto* adt = type.as<AdtType>();
-  return adt && std::ranges::any_of(adt->args, has_function);
-}
-
 class Inliner : public Rewriter {
  public:
   Module inlined(const Module& module) {
@@ -120,8 +112,9 @@ class Inliner : public Rewriter {
   }
 
   // The body with the call's arguments; null if the caller doesn't know a symbol of the parameters
-  // or can't prove that an argument has its parameter's sizes, and if a condition in it can't hold:
-  // that is to be an error only when it runs.
+  // or can't prove that an argument has its parameter's sizes, or that a function takes the sizes
+  // that its parameter's type says, and if a condition in it can't hold: that is to be an error
+  // only when it runs.
   BlockRef instance(const FunctionExpr& callee, const Call& call) {
     Matching known(callee.type_params);
     SymbolSet bound;
@@ -137,7 +130,8 @@ class Inliner : public Rewriter {
       if (!types.contains(name)) return nullptr;
     }
     for (size_t i = 0; i < call.args.size(); ++i) {
-      if (!is_subtype(type_of(call.args[i]), known.apply(callee.params[i]->type))) return nullptr;
+      const TypeRef given = type_of(call.args[i]), taken = known.apply(callee.params[i]->type);
+      if (!is_subtype(given, taken) || !may_be_known_as(taken, given)) return nullptr;
     }
     std::map<std::string, Dim, std::less<>> fresh;  // of symbols that the body binds
     for (const std::string& symbol : free_names(callee).symbols) {

@@ -89,9 +89,22 @@ class Specialiser : public Rewriter {
         const bool stays = std::ranges::find(left, general.type_params[k]) != left.end();
         if (stays) now->type_args.push_back(call.type_args[k]);
       }
-      return now;
+      // The closure may state sizes that aren't known of the other arguments.
+      if (takes(*functions_.at(*copy), now->args)) return now;
     }
     return nullptr;
+  }
+
+  static bool takes(const FunctionExpr& function, const Array<Operand>& args) {
+    const TypeRef type = type_of(function);
+    const Array<TypeRef>& params = type.as<FunctionType>()->params;
+    const Array<TypeRef> given = types_of(args);
+    Matching matching(function.type_params);
+    matching.match_all(params, given);
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (!is_subtype(given[i], matching.apply(params[i]))) return false;
+    }
+    return true;
   }
 
   // The name of the copy of a function for a closure as its argument; null if none can be made.
@@ -99,6 +112,11 @@ class Specialiser : public Rewriter {
                          const TypeRef& type) {
     const FunctionRef* called = functions_.find(closure.function);
     if (!called || !(*called)->type_params.empty() || has_symbols(**called)) return nullptr;
+    const FunctionExpr& general = *functions_.at(name);
+    const TypeRef& taken = general.params[index]->type;
+    Matching matching(general.type_params);
+    matching.match(taken, type);
+    if (!may_be_known_as(substitute_type_vars(taken, matching.type_args()), type)) return nullptr;
     const std::string key = cat(name, "/", index, "/", closure.function);
     if (const auto known = copies_.find(key); known != copies_.end()) return &known->second;
     if (copies_.size() == kMostCopies) return nullptr;
