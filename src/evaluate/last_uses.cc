@@ -2,8 +2,13 @@
 
 #include "graph/ir/free_names.h"
 #include "graph/ir/walk.h"
+#include "support/poll.h"
 
 namespace tenon::graph {
+
+// Where the arms of a match read more variables than these, what an arm doesn't read lives on:
+// lists of it for each arm would take memory in the square of the program.
+constexpr size_t kMostDropped = 64;
 
 void LastUses::add(const FunctionExpr& function) {
   live_.clear();
@@ -24,6 +29,7 @@ void LastUses::block(const Block& b) {
   use(b.result.cast<const Var>(), &last);
   if (!last.empty()) ends_[&b] = std::move(last);
   for (size_t i = b.bindings.size(); i-- > 0;) {
+    poll();
     live_.erase(b.bindings[i]->var.get());
     binding(*b.bindings[i]);
   }
@@ -69,6 +75,7 @@ void LastUses::arms(const ExprRef& value) {
       all.push_back(var);
     }
   }
+  if (all.size() > kMostDropped) return;
   for (const auto& [arm, vars] : needed) {
     for (const Var* var : all) {
       if (!vars.contains(var)) begins_[arm].push_back(var);
