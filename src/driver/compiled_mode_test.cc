@@ -293,6 +293,26 @@ func @pass(a: f64, b: f64) -> any {
                         "float bits 0x7ff8000000000000, float bits 0xfff8000000000321]"));
 }
 
+// Of two numbers of whichever kinds.
+TEST(CompiledMode, SelectsWhatBytecodeDoes) {
+  const char* text = R"(
+func @select(c: bool, i: i64, b: bool, x: f64) -> any {
+  %4 = fadd %3, %3
+  %5 = select %0, %1, %3
+  %6 = select %0, %3, %1
+  %7 = select %0, %2, %4
+  %8 = select %0, %1, %2
+  %9 = select %0, %4, %3
+  %10 = alloc_tuple %5, %6, %7, %8, %9
+  ret %10!
+}
+)";
+  EXPECT_THAT(agreed(text, "select", {Any(true), Any(7), Any(false), Any(0.5)}),
+              HasSubstr("[7, float 0.5, false, 7, float 1]"));
+  EXPECT_THAT(agreed(text, "select", {Any(false), Any(7), Any(false), Any(0.5)}),
+              HasSubstr("[float 0.5, 7, float 1, false, float 0.5]"));
+}
+
 TEST(CompiledMode, KeepsValuesOfAnyKindInLoops) {
   const char* text = R"(
 const = "text"  ; #0

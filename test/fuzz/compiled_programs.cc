@@ -15,12 +15,6 @@
 namespace tenon::fuzz {
 namespace {
 
-// The same text without the signs of NaNs, which docs/semantics.md leaves open.
-std::string without_nan_signs(std::string text) {
-  for (size_t at = 0; (at = text.find("-nan", at)) != std::string::npos;) text.erase(at, 1);
-  return text;
-}
-
 // What calls of a function did, as text.
 std::string outcome_of(vm::Machine& m, uint32_t function, std::span<const AnyView> args) {
   std::string text;
@@ -29,7 +23,7 @@ std::string outcome_of(vm::Machine& m, uint32_t function, std::span<const AnyVie
   } catch (const Error& error) {
     text = error.render();
   }
-  return cat(without_nan_signs(text), "\nfuel ", m.fuel_left());
+  return cat(text, "\nfuel ", m.fuel_left());
 }
 
 struct Outcome {

@@ -21,21 +21,32 @@ namespace {
 constexpr uint32_t kDestination = vm::operand(Opcode::Add, "dst"),
                    kLeft = vm::operand(Opcode::Add, "a"), kRight = vm::operand(Opcode::Add, "b");
 
-// A float is raw where the operation makes NaNs.
-RegisterKind kind_of_result(Opcode opcode) {
+// Of an operation on floats that is translated here. A float is raw where it makes NaNs.
+std::optional<RegisterKind> kind_of_result(Opcode opcode) {
   switch (opcode) {
     case Opcode::FAdd:
     case Opcode::FSub:
     case Opcode::FMul:
     case Opcode::FDiv:
     case Opcode::FSqrt:
+    case Opcode::FFloor:
+    case Opcode::FCeil:
+    case Opcode::FTrunc:
+    case Opcode::FRound:
       return RegisterKind::RawFloat;
     case Opcode::FEq:
     case Opcode::FLt:
     case Opcode::FLe:
       return RegisterKind::Bool;
-    default:
+    case Opcode::FRem:
+    case Opcode::FMin:
+    case Opcode::FMax:
+    case Opcode::FNeg:
+    case Opcode::FAbs:
+    case Opcode::FSign:
       return RegisterKind::Float;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -43,6 +54,7 @@ RegisterKind kind_of_result(Opcode opcode) {
 
 bool FunctionTranslator::binary(const Instruction& in) {
   const Opcode opcode = in.opcode();
+  if (in.info->has_operand(vm::OperandKind::Float)) return floats(in);
   switch (opcode) {
     case Opcode::And:
     case Opcode::Or:
@@ -55,25 +67,6 @@ bool FunctionTranslator::binary(const Instruction& in) {
       return divide(in);
     case Opcode::Bcast:
       return false;
-    case Opcode::FAdd:
-    case Opcode::FSub:
-    case Opcode::FMul:
-    case Opcode::FDiv:
-    case Opcode::FRem:
-    case Opcode::FMin:
-    case Opcode::FMax:
-    case Opcode::FEq:
-    case Opcode::FLt:
-    case Opcode::FLe:
-    case Opcode::FNeg:
-    case Opcode::FAbs:
-    case Opcode::FFloor:
-    case Opcode::FCeil:
-    case Opcode::FTrunc:
-    case Opcode::FRound:
-    case Opcode::FSqrt:
-    case Opcode::FSign:
-      return floats(in);
     default:
       break;
   }
@@ -160,7 +153,8 @@ bool FunctionTranslator::binary(const Instruction& in) {
       compare(llvm::CmpInst::ICMP_ULT);
       break;
     default:
-      return false;
+      never();
+      return true;
   }
   define(destination, kind, result);
   return true;
@@ -220,7 +214,12 @@ bool FunctionTranslator::floats(const Instruction& in) {
                               opcode == Opcode::FTrunc || opcode == Opcode::FRound;
   if (opcode == Opcode::FRem || (needs_rounding && !m_.target.capabilities.rounding)) return false;
   const bool is_binary = in.operands.size() > kRight;
-  const Kind kind = kind_of_result(opcode);
+  const std::optional<Kind> of_result = kind_of_result(opcode);
+  if (!of_result) {
+    never();
+    return true;
+  }
+  const Kind kind = *of_result;
   // Whether a NaN is the one doesn't matter to what makes NaNs, and to comparisons.
   const Kind operands = kind == Kind::Float ? Kind::Float : Kind::RawFloat;
   llvm::Value* a = floating(in.arg(kLeft), operands);
@@ -286,13 +285,15 @@ bool FunctionTranslator::floats(const Instruction& in) {
       case Opcode::FSqrt:
         result = intrinsic(llvm::Intrinsic::sqrt);
         break;
-      default: {  // FSign
+      case Opcode::FSign: {
         llvm::Value* is_number = b_.CreateFCmpORD(a, a);
         llvm::Value* positive = b_.CreateUIToFP(b_.CreateFCmpOGT(a, zero), b_.getDoubleTy());
         llvm::Value* negative = b_.CreateUIToFP(b_.CreateFCmpOLT(a, zero), b_.getDoubleTy());
         result = b_.CreateSelect(is_number, b_.CreateFSub(positive, negative), a);
         break;
       }
+      default:
+        TENON_ASSERT(false, in.info->mnemonic, " has a kind of result, but no translation");
     }
     result = kind == Kind::Bool ? b_.CreateZExt(result, m_.i64) : b_.CreateBitCast(result, m_.i64);
   }
@@ -304,8 +305,8 @@ bool FunctionTranslator::select(const Instruction& in) {
   const Arg condition = in.arg(1), a = in.arg(2), b = in.arg(3);
   Kind kind = kind_of_operand(a);
   const Kind other = kind_of_operand(b);
-  if (kind != other && is_float(kind) && is_float(other)) kind = Kind::Float;
-  if (!is_number(kind) || !(kind == other || is_float(other))) return false;
+  if (kind != other) kind = is_float(kind) && is_float(other) ? Kind::Float : Kind::Any;
+  if (!is_number(kind)) return false;
   llvm::Value* holds = integer(condition, false);
   if (ended_) return true;
   llvm::Value *x = payload(a, kind), *y = payload(b, kind), *result = nullptr;

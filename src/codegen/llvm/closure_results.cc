@@ -15,7 +15,8 @@ using vm::Opcode;
 using vm::OperandRole;
 using Kind = RegisterKind;
 
-// As what each register is used next, on all ways: Dead if no use tells, Any if uses disagree.
+// The kind that each register's next use expects, over all paths: Dead if no use tells, Any if
+// uses disagree.
 using Uses = std::vector<Kind>;
 
 Kind joined(Kind a, Kind b) {

@@ -88,7 +88,7 @@ CodeExit CompiledCode::run_instruction(Machine& m, const Op& op, AnyView* base, 
 #define RUN_Match RUN_Plain
 #define RUN_Binary(mnemonic) slow_path::binary(m, op, base)
 #define RUN_Call(mnemonic) Dispatch::packed_call(m, op, base)
-#define RUN_Comparison(mnemonic)
+#define RUN_Comparison(mnemonic) TENON_ASSERT(false, "an instruction that bytecode runs")
 #define RUN_Return RUN_Comparison
 #define RUN_Goto RUN_Comparison
 #define RUN_If RUN_Comparison
