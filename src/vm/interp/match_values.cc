@@ -57,6 +57,7 @@ bool fits(const SignatureType& type, const AnyView& value) {
     case Kind::Adt:
       return value.is_object();
     case Kind::Opaque: {
+      if (type.name == kString) return String::accepts(value);
       const TypeInfo* wanted = find_type(type.name);  // null for keys that name no type of objects
       return !wanted ||
              (value.type_index >= wanted->type_index && value.type_index <= wanted->type_last);

@@ -31,7 +31,7 @@ inline constexpr uint32_t kMaxOperandWords = 1u << 16;
 inline constexpr uint32_t kMaxNameBytes = 1u << 16;
 // Of a type's text; nesting is limited so that parsing needs little native stack.
 inline constexpr uint32_t kMaxTypeBytes = 1u << 20;
-inline constexpr uint32_t kMaxTypeDepth = 64;
+inline constexpr uint32_t kMaxTypeDepth = 128;
 
 // Of a storage block or a constant, so that byte counts and offsets never overflow.
 inline constexpr uint64_t kMaxStorageBytes = uint64_t{1} << 48;
