@@ -55,9 +55,9 @@ class Analysis {
   const Components& components() const { return components_; }
   // Whether a call of the function is being analysed.
   bool is_active(size_t function) const { return active_.contains(function); }
-  // Of the time that the analysis may take: instructions, and registers that are looked through.
+  // Counts work, instructions and registers that are looked through; throws beyond the limit.
   void count_steps(size_t steps);
-  // That the symbol, of `unknowns`, is known after all.
+  // Records the value of a symbol that `unknowns` made.
   void define(const Dim& symbol, const Dim& value) {
     definitions_.emplace(std::string(symbol.node().name.view()), value);
   }

@@ -115,7 +115,7 @@ class FunctionLowering::MatchLowering {
 
   void unknown_tag(const TypeRef& type) {
     const std::string message =
-        cat("match found a cell whose tag is that of no constructor of ", to_text(type));
+        cat("the tag of the matched cell isn't one of ", to_text(type), "'s constructors");
     code_.emit(Opcode::Fatal, {Arg::constant(function_.constants_.of_text(message))});
     code_.left();
   }

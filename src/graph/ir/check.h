@@ -18,7 +18,7 @@ void check_module(const Module& module);
 void check_field(const TypeRef& field, std::string_view constructor, const Span& span);
 
 // What an error says of parts of the language that the checker accepts and that are neither
-// compiled nor interpreted: "match is ", then this.
+// compiled nor interpreted: "memory on device 1 is ", then this.
 inline constexpr char kOnlyChecked[] = "parsed and checked, but not run by this version";
 
 // The error for a kernel, called `what`, that breaks a rule of loop IR. The checks of loop IR

@@ -12,12 +12,13 @@
 
 namespace tenon::graph {
 
-// The globals that a body may name.
 struct ConstructorRef {
   const AdtDefinition* adt = nullptr;  // null: unknown
   const Constructor* constructor = nullptr;
   int64_t place = 0;  // among the type's constructors: the tag of its values
 };
+
+// The globals that a body may name.
 class Signatures {
  public:
   static Signatures of(const Module& module);

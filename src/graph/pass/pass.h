@@ -14,9 +14,10 @@ namespace tenon::graph {
 
 struct PassContext {
   loop::TargetFacts target;  // the lowest CPU that code is made for
-  int level = 0;             // the options level and fold_limit (driver/options.def)
+  // The options of these names (driver/options.def).
+  int level = 0;
   int64_t fold_limit = 0;
-  int inter_op = 1;                // and inter_op: above 1, calls are grouped
+  int inter_op = 1;                // above 1, calls are grouped
   Evaluator* evaluator = nullptr;  // null: no folding
   std::vector<Offer*> offers;      // in order of preference
 

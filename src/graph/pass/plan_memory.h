@@ -1,11 +1,10 @@
-// plan_memory: lets values of a block whose lifetimes don't overlap share storage.
+// plan_memory: lets values of a function whose lifetimes don't overlap share storage.
 //
-// Tensors of constant size get offsets in one storage per block (first fit, largest first), which
-// is allocated where the block first needs it. A tensor of symbolic size reuses a storage whose
-// value is dead and whose size provably covers it. A value that may escape keeps a storage of its
-// own: the block's result, fields of tuples, and operands of anything except kernels, views,
-// match_shape and, outside nested blocks, packed functions that retain nothing. Using a view uses
-// its source. The memory of each device is planned separately.
+// Tensors of constant size get offsets in one arena per function, for its loops and branches, too.
+// A tensor of symbolic size reuses a storage whose value is dead and whose size provably covers it.
+// A value that may escape keeps a storage of its own: a result, what a loop hands to its next turn,
+// what a cell or closure keeps, operands of calls. Using a view uses its source. The memory of each
+// device is planned separately.
 #pragma once
 
 #include "graph/pass/pass.h"

@@ -32,7 +32,8 @@ enum class OpClass : uint8_t {
   Unpack,    // has a list of results
   Match,     // compares dimensions
   // The dispatch loop:
-  Binary,      // a function of vm/interp/arithmetic.h on two integers
+  Binary,      // a function of vm/interp/arithmetic.h on two integers; or the row's expression on
+               // floats
   Comparison,  // the row's condition on two integers
   Call,        // of a function, packed function or closure, in this frame or a new one
   Return,
