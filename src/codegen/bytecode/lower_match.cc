@@ -26,13 +26,23 @@ class FunctionLowering::MatchLowering {
 
   void run() {
     count_ways(tree_.root);
-    whole_ = function_.value(match_.value);
-    Parts parts = whole();
+    const auto fields = function_.fields_.find(match_.value.as<Var>());
+    if (fields != function_.fields_.end()) {
+      for (uint32_t i = 1; i < tree_.parts.size(); ++i) {
+        if (tree_.parts[i].parent != 0) continue;
+        const Arg field = fields->second[tree_.parts[i].field];
+        known_[{i, field.is(vm::ArgKind::Borrowed)}] = field;
+      }
+    } else {
+      const Arg whole = function_.value(match_.value);
+      known_[{0, whole.is(vm::ArgKind::Borrowed)}] = whole;
+    }
+    Parts parts = known_;
     decide_here(tree_.root, parts);
     // Code to which several decisions lead, when all of them have been written.
     for (size_t next = 0; next < shared_.size(); ++next) {
       code_.start(shared_[next].block);
-      Parts parts = whole();
+      Parts parts = known_;
       decide_here(shared_[next].decision, parts);
     }
   }
@@ -47,8 +57,6 @@ class FunctionLowering::MatchLowering {
     for (const Decision::Case& c : decision.cases) count_ways(c.next);
     if (decision.otherwise != Decision::kNone) count_ways(decision.otherwise);
   }
-
-  Parts whole() const { return {{{0, whole_.is(vm::ArgKind::Borrowed)}, whole_}}; }
 
   // `borrow`: whether it may be borrowed.
   Arg part(uint32_t index, bool borrow, Parts* parts) {
@@ -151,7 +159,7 @@ class FunctionLowering::MatchLowering {
   const Match& match_;
   const DecisionTree tree_;
   Join& join_;
-  Arg whole_ = Arg::none();
+  Parts known_;  // before the match: the value, or the fields of a tuple that is never made
   std::vector<uint32_t> ways_;                   // that lead to each decision
   std::unordered_map<uint32_t, uint32_t> left_;  // of them, not yet written
   std::unordered_map<uint32_t, BlockId> blocks_;

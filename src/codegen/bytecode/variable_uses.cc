@@ -1,5 +1,6 @@
 #include "codegen/bytecode/variable_uses.h"
 
+#include <algorithm>
 #include <ranges>
 
 #include "graph/ir/walk.h"
@@ -9,6 +10,13 @@ namespace tenon::codegen {
 using namespace graph;  // NOLINT: this file is about graph IR only
 
 namespace {
+
+// Whether no arm binds the value itself.
+bool takes_apart(const Match& match) {
+  return std::ranges::all_of(match.patterns, [](const PatternRef& pattern) {
+    return pattern->kind == PatternKind::kTuple || pattern->kind == PatternKind::kAny;
+  });
+}
 
 // Visits bindings from last to first, so that all uses of a variable are known at its binding.
 class Walk {
@@ -39,8 +47,9 @@ class Walk {
       const bool yields = value.is<If>() || value.is<Match>();
       for_each_block(value, [&](const BlockRef& inner) { block(inner, !yields || whole); });
     }
-    const bool takes_field = value.is<Field>();
-    for_each_operand(value, [&](const Operand& operand) { use(operand, !takes_field); });
+    const auto* match = value.as<Match>();
+    const bool takes_fields = value.is<Field>() || (match && takes_apart(*match));
+    for_each_operand(value, [&](const Operand& operand) { use(operand, !takes_fields); });
   }
 };
 

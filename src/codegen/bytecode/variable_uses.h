@@ -9,8 +9,8 @@ namespace tenon::codegen {
 
 struct VariableUses {
   std::unordered_set<const graph::Var*> used;
-  // Used in other ways than taking a field. A tuple that an `if` yields is used as the `if`'s value
-  // is.
+  // Used in other ways than taking a field, or matching patterns of the fields. A tuple that an
+  // `if` yields is used as the `if`'s value is.
   std::unordered_set<const graph::Var*> whole;
 };
 
