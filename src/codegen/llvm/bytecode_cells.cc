@@ -23,6 +23,17 @@ constexpr size_t kMostFields = 8;
 
 }  // namespace
 
+void FunctionTranslator::or_in_machine(const Instruction& in, const State& before,
+                                       llvm::BasicBlock* other) {
+  llvm::BasicBlock* const done = new_block("done");
+  b_.CreateBr(done);
+  now_ = before;
+  b_.SetInsertPoint(other);
+  run_in_machine(in);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
 // Of a cell or an array, whose register may borrow it.
 llvm::ConstantInt* FunctionTranslator::type_in(Arg object, int32_t type) {
   return b_.getInt32(static_cast<uint32_t>(object.is(ArgKind::Borrowed) ? -type : type));
@@ -42,8 +53,7 @@ bool FunctionTranslator::get_field(const Instruction& in) {
   if (writing()) {
     const Words words = w_.load_words(b_, home(object.index()));
     llvm::BasicBlock *cell = new_block("cell"), *inside = new_block("inside"),
-                     *field = new_block("field"), *other = new_block("other"),
-                     *done = new_block("got");
+                     *field = new_block("field"), *other = new_block("other");
     llvm::Value* type = b_.CreateTrunc(words.head, m_.i32);
     static_assert(CodeLayout::kArrayFields == CodeLayout::kCellFields);
     llvm::SwitchInst* kinds = b_.CreateSwitch(type, other, 2);
@@ -86,13 +96,7 @@ bool FunctionTranslator::get_field(const Instruction& in) {
       clear(object.index());
     }
     define(destination.index(), value);
-    b_.CreateBr(done);
-    // A tensor, or an error.
-    now_ = before;
-    b_.SetInsertPoint(other);
-    run_in_machine(in);
-    b_.CreateBr(done);
-    b_.SetInsertPoint(done);
+    or_in_machine(in, before, other);  // a tensor, or an error
   } else {
     run_in_machine(in);
   }
@@ -157,7 +161,7 @@ bool FunctionTranslator::take_fields(const Instruction& in) {
   }
   llvm::BasicBlock *const other = new_block("other"), *const plain = new_block("plain"),
                           *const moved = new_block("moved"), *const shared = new_block("shared"),
-                          *const taken = new_block("taken"), *const done = new_block("done");
+                          *const taken = new_block("taken");
   llvm::Value* cell = cell_of(w_.load_words(b_, home(object.index())), list.size(), other);
   std::vector<Words> fields;
   std::vector<llvm::Value*> places;
@@ -189,12 +193,7 @@ bool FunctionTranslator::take_fields(const Instruction& in) {
   for (size_t i = 0; i < list.size(); ++i) {
     if (!Arg(list[i]).is_none()) define(Arg(list[i]).index(), fields[i]);
   }
-  b_.CreateBr(done);
-  now_ = before;
-  b_.SetInsertPoint(other);
-  run_in_machine(in);
-  b_.CreateBr(done);
-  b_.SetInsertPoint(done);
+  or_in_machine(in, before, other);
   return true;
 }
 
@@ -214,8 +213,7 @@ bool FunctionTranslator::reuse_adt(const Instruction& in) {
     run_in_machine(in);
     return true;
   }
-  llvm::BasicBlock *const other = new_block("other"), *const empty = new_block("empty"),
-                          *const done = new_block("done");
+  llvm::BasicBlock *const other = new_block("other"), *const empty = new_block("empty");
   const Words words = w_.load_words(b_, home(object.index()));
   llvm::Value* cell = cell_of(words, list.size(), other);
   std::vector<llvm::Value*> places;
@@ -234,12 +232,7 @@ bool FunctionTranslator::reuse_adt(const Instruction& in) {
                  w_.address(b_, cell, CodeLayout::kCellTag));
   for (size_t i = 0; i < list.size(); ++i) w_.store_words(b_, places[i], values[i]);
   define(destination.index(), words);
-  b_.CreateBr(done);
-  now_ = before;
-  b_.SetInsertPoint(other);
-  run_in_machine(in);
-  b_.CreateBr(done);
-  b_.SetInsertPoint(done);
+  or_in_machine(in, before, other);
   return true;
 }
 

@@ -108,6 +108,7 @@ class FunctionTranslator {
   // The payload of an integer or boolean. `exact` is for instructions whose operand is no boolean
   // in programs of the compiler's: the register's kind is known afterwards.
   llvm::Value* integer(vm::Arg operand, bool exact);
+  // The payload of a float, as a double.
   llvm::Value* floating(vm::Arg operand, Kind as);
   Kind kind_of_operand(vm::Arg operand) const;
   void clear_frame();
@@ -161,6 +162,9 @@ class FunctionTranslator {
   bool convert(const vm::Instruction& in);
 
   // ---- bytecode_cells.cc ----
+  // Ends code that ran the instruction itself, from the state `before`: where `other` begins, the
+  // machine runs it. Goes on behind both.
+  void or_in_machine(const vm::Instruction& in, const State& before, llvm::BasicBlock* other);
   bool get_field(const vm::Instruction& in);
   bool get_tag(const vm::Instruction& in);
   llvm::ConstantInt* type_in(vm::Arg object, int32_t type);

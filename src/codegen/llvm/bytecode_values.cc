@@ -282,7 +282,6 @@ llvm::Value* FunctionTranslator::integer(Arg operand, bool exact) {
   return value;
 }
 
-// As a double.
 llvm::Value* FunctionTranslator::floating(Arg operand, Kind as) {
   llvm::Value* bits = nullptr;
   const Kind kind = kind_of_operand(operand);
