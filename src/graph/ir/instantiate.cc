@@ -95,7 +95,9 @@ Array<TypeRef> types_of(const Array<Operand>& args) {
   return args.map([](const Operand& arg) { return type_of(arg); });
 }
 
-bool can_call(const FunctionExpr& callee, const Array<Operand>& args) {
+namespace {
+
+bool accepts(const FunctionExpr& callee, const Array<Operand>& args, bool checks) {
   if (args.size() != callee.params.size()) return false;
   const TypeRef type = type_of(callee);
   const Array<TypeRef>& params = type.as<FunctionType>()->params;
@@ -104,9 +106,19 @@ bool can_call(const FunctionExpr& callee, const Array<Operand>& args) {
   m.match_all(params, given);
   for (size_t i = 0; i < args.size(); ++i) {
     std::vector<std::pair<Dim, Dim>> unproved;
-    if (!fits(given[i], m.apply(params[i]), &unproved)) return false;
+    if (!fits(given[i], m.apply(params[i]), checks ? &unproved : nullptr)) return false;
   }
   return true;
+}
+
+}  // namespace
+
+bool can_call(const FunctionExpr& callee, const Array<Operand>& args) {
+  return accepts(callee, args, /*checks=*/true);
+}
+
+bool can_call_unchecked(const FunctionExpr& callee, const Array<Operand>& args) {
+  return accepts(callee, args, /*checks=*/false);
 }
 
 Instance instantiate(const FunctionType& callee, const Array<Operand>& args,

@@ -26,6 +26,8 @@ Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
 Array<TypeRef> types_of(const Array<Operand>& args);
 // Whether a call of the function is possible, with checks of sizes or without.
 bool can_call(const FunctionExpr& callee, const Array<Operand>& args);
+// Whether it needs no checks: the arguments are known to have the sizes that the function takes.
+bool can_call_unchecked(const FunctionExpr& callee, const Array<Operand>& args);
 
 // Binds type parameters, and symbols that are a whole dimension or element of a parameter, to the
 // types of arguments. Afterwards, require_fit with the result of `apply` checks everything else.

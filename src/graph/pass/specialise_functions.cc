@@ -90,21 +90,9 @@ class Specialiser : public Rewriter {
         if (stays) now->type_args.push_back(call.type_args[k]);
       }
       // The closure may state sizes that aren't known of the other arguments.
-      if (takes(*functions_.at(*copy), now->args)) return now;
+      if (can_call_unchecked(*functions_.at(*copy), now->args)) return now;
     }
     return nullptr;
-  }
-
-  static bool takes(const FunctionExpr& function, const Array<Operand>& args) {
-    const TypeRef type = type_of(function);
-    const Array<TypeRef>& params = type.as<FunctionType>()->params;
-    const Array<TypeRef> given = types_of(args);
-    Matching matching(function.type_params);
-    matching.match_all(params, given);
-    for (size_t i = 0; i < args.size(); ++i) {
-      if (!is_subtype(given[i], matching.apply(params[i]))) return false;
-    }
-    return true;
   }
 
   // The name of the copy of a function for a closure as its argument; null if none can be made.
@@ -116,7 +104,8 @@ class Specialiser : public Rewriter {
     const TypeRef& taken = general.params[index]->type;
     Matching matching(general.type_params);
     matching.match(taken, type);
-    if (!may_be_known_as(substitute_type_vars(taken, matching.type_args()), type)) return nullptr;
+    const Map<String, TypeRef>& types = matching.type_args();
+    if (!may_be_known_as(substitute_type_vars(taken, types), type)) return nullptr;
     const std::string key = cat(name, "/", index, "/", closure.function);
     if (const auto known = copies_.find(key); known != copies_.end()) return &known->second;
     if (copies_.size() == kMostCopies) return nullptr;
@@ -124,7 +113,7 @@ class Specialiser : public Rewriter {
     // gets: a copy for each would never reach a copy that exists.
     std::set<String> closures = copied_for_[name];
     if (!closures.insert(closure.function).second) return nullptr;
-    const FunctionRef copy = copied(name, index, closure, **called, type);
+    const FunctionRef copy = copied(general, index, closure, **called, type, types);
     functions_.set(copy->name, copy);
     copied_for_[copy->name] = std::move(closures);
     candidates_.insert(copy->name);
@@ -132,14 +121,12 @@ class Specialiser : public Rewriter {
     return &copies_.emplace(key, copy->name).first->second;
   }
 
-  FunctionRef copied(const String& name, size_t index, const Closure& closure,
-                     const FunctionExpr& called, const TypeRef& type) {
-    const FunctionExpr& general = *functions_.at(name);
-    Matching matching(general.type_params);
-    matching.match(general.params[index]->type, type);
-    const Map<String, TypeRef>& types = matching.type_args();
+  // `types`: the type arguments that the closure's type determines.
+  FunctionRef copied(const FunctionExpr& general, size_t index, const Closure& closure,
+                     const FunctionExpr& called, const TypeRef& type,
+                     const Map<String, TypeRef>& types) {
     auto copy = make<FunctionExpr>(general);
-    copy->name = free_name(cat(name, ".", closure.function), functions_);
+    copy->name = free_name(cat(general.name, ".", closure.function), functions_);
     copy->attrs.set(kExportAttr, Any(false));
     copy->attrs.erase(kResultsAttr);
     copy->type_params.clear();
