@@ -55,13 +55,15 @@ void Parser::add_imported_types() {
     adt_arity_[name.view()] = adt->type_params.size();
     signatures_.add_type(adt);
   }
+  std::map<std::string_view, std::string_view> import_of;  // by the prefix of its functions
+  for (const auto& [import, prefix] : prefix_of_) import_of[prefix] = import;
   for (const auto& [name, type] : imports_->types_of_functions) {
     signatures_.functions.set(name, type);
-  }
-  for (const auto& [import, prefix] : prefix_of_) {
-    for (const std::string& name : names_of_import(prefix)) {
-      signatures_.written.set(prefix + name, cat(import, ".", name));
-    }
+    const size_t end = name.view().rfind('.') + 1;
+    const auto import = import_of.find(name.view().substr(0, end));
+    const std::string_view rest = name.view().substr(end);
+    if (import == import_of.end() || !is_bare_name(rest)) continue;
+    signatures_.written.set(name, cat(import->second, ".", rest));
   }
 }
 
