@@ -49,6 +49,14 @@ vm::Unit compiled(const std::string& text, int level) {
   return driver::compile(graph::parse_module(text, "test.tn"), options);
 }
 
+// What a turn of the loop that the only unknown counts adds to the formula.
+int64_t bytes_of_a_turn(const MemoryFormula& formula) {
+  const auto bytes = [&](int64_t turns) {
+    return evaluate(formula.bytes, [&](std::string_view) { return turns; });
+  };
+  return bytes(10).value() - bytes(9).value();
+}
+
 // What a call of main takes, and what its formula says for these sizes and unknowns.
 struct Measured {
   std::string formula;
@@ -400,10 +408,7 @@ condition:
   ret %1
 })");
   ASSERT_EQ(formula.unknowns.size(), 1u);
-  const auto bytes = [&](int64_t turns) {
-    return evaluate(formula.bytes, [&](std::string_view) { return turns; });
-  };
-  EXPECT_EQ(*bytes(10) - *bytes(9), 64);
+  EXPECT_EQ(bytes_of_a_turn(formula), 64);
 }
 
 // The call leads to the first instruction, too.
@@ -420,10 +425,7 @@ end:
   ret %1
 })");
   ASSERT_EQ(formula.unknowns.size(), 1u);
-  const auto bytes = [&](int64_t turns) {
-    return evaluate(formula.bytes, [&](std::string_view) { return turns; });
-  };
-  EXPECT_EQ(*bytes(10) - *bytes(9), 64);
+  EXPECT_EQ(bytes_of_a_turn(formula), 64);
 }
 
 TEST(MemoryFormula, EndsForCodeThatNoCompilerMakes) {

@@ -2,7 +2,7 @@
 
 #include <map>
 #include <set>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "graph/ir/rewrite.h"
 
@@ -44,8 +44,9 @@ class Gatherer : public Rewriter {
     }
     if (!is_changed_in_place(var->type)) return keep(var, value);
     std::map<int64_t, Operand>& read = read_[tuple.get()];
-    for (const int64_t index : readings_.at(tuple.get()))
+    for (const int64_t index : readings_.at(tuple.get())) {
       read[index] = builder().field(field->tuple, index);
+    }
     tuples_.back().push_back(tuple.get());
     return read.at(field->index);
   }
