@@ -14,6 +14,7 @@
 #include "object/new_tensor.h"
 #include "object/reflect.h"
 #include "object/registry.h"
+#include "support/failures.h"
 #include "support/nested_call.h"
 #include "support/thread_slot.h"
 
@@ -216,9 +217,7 @@ int tenon_tensor_create(const int64_t* shape, int32_t rank, DLDataType dtype, DL
     need(rank >= 0 && (shape || rank == 0) && out,
          "shape and out must not be NULL, nor rank negative");
     if (rank > kMaxRank) {
-      throw Error(ErrorKind::Usage, "a tensor has too many dimensions")
-          .found(cat(rank))
-          .expected(cat("at most ", kMaxRank));
+      throw misuse("a tensor has too many dimensions", cat(rank), cat("at most ", kMaxRank));
     }
     DataType t = dtype;
     if (!is_tensor_dtype(t)) {

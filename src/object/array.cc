@@ -26,15 +26,15 @@ Object* ArrayBase::empty_object() {
   return ArrayObj::empty();
 }
 
-ArrayObj* ArrayBase::own(int64_t extra) {
-  auto* now = static_cast<ArrayObj*>(ref_.get());
+ArrayObj* ArrayObj::own(Ref<Object>* array, int64_t extra) {
+  auto* now = static_cast<ArrayObj*>(array->get());
   int64_t n = now ? now->size : 0;
   bool mine = now && now->unique();
   if (mine && n + extra <= now->capacity) return now;
   int64_t room = n + extra;
   if (extra > 0 && mine) room = std::max<int64_t>(room, n * 2);
   if (extra == 1) room = std::max<int64_t>(room, 4);
-  auto fresh = ArrayObj::with_capacity(room);
+  auto fresh = with_capacity(room);
   if (mine) {  // the elements move: nobody else sees the old object
     std::memcpy(static_cast<void*>(fresh->begin()), now->begin(),
                 static_cast<size_t>(n) * sizeof(Any));
@@ -47,7 +47,7 @@ ArrayObj* ArrayBase::own(int64_t extra) {
     }
   }
   ArrayObj* raw = fresh.get();
-  ref_ = std::move(fresh);
+  *array = std::move(fresh);
   return raw;
 }
 

@@ -28,6 +28,9 @@ struct ArrayObj : Object {
   // An empty array with room for `capacity` elements.
   static Ref<ArrayObj> with_capacity(int64_t capacity);
   static ArrayObj* empty();
+  // The array, or null for an empty one, for a change: it becomes an object that nothing else
+  // references, with room for `extra` more elements.
+  static ArrayObj* own(Ref<Object>* array, int64_t extra);
   size_t tail_bytes() const { return static_cast<size_t>(capacity) * sizeof(Any); }
 };
 static_assert(sizeof(ArrayObj) == 40);
@@ -42,8 +45,7 @@ class ArrayBase : public Handle {
 
  protected:
   const ArrayObj* get() const { return static_cast<const ArrayObj*>(ref_.get()); }
-  // An object that only this handle references, with room for `extra` more elements.
-  ArrayObj* own(int64_t extra);
+  ArrayObj* own(int64_t extra) { return ArrayObj::own(&ref_, extra); }
   void push_any(Any value);
   void set_any(size_t i, Any value);
   void resize_down(size_t n);

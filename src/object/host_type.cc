@@ -10,6 +10,7 @@
 
 #include "object/reflect.h"
 #include "object/tensor.h"
+#include "support/failures.h"
 #include "support/text.h"
 
 namespace tenon {
@@ -98,13 +99,11 @@ Ref<HostObj> make_host_object(int32_t type_index, std::span<const AnyView> field
   const bool is_host_type = type_index >= HostObj::kTypeIndex && type_index <= HostObj::kTypeLast;
   const TypeInfo* type = is_host_type ? find_type(type_index) : nullptr;
   if (!type) {
-    throw Error(ErrorKind::Usage, "no type of a host has this number").found(cat(type_index));
+    throw misuse("no type of a host has this number", cat(type_index));
   }
   if (fields.size() != type->fields.size()) {
-    throw Error(ErrorKind::Usage,
-                cat("an object of type ", quoted(type->type_key), " needs a value for each field"))
-        .found(counted(fields.size(), "value"))
-        .expected(cat(type->fields.size()));
+    throw misuse(cat("an object of type ", quoted(type->type_key), " needs a value for each field"),
+                 counted(fields.size(), "value"), cat(type->fields.size()));
   }
   std::vector<Any> values;
   for (const AnyView& field : fields) values.push_back(admit(field));

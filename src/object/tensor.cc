@@ -7,6 +7,7 @@
 
 #include "object/function.h"
 #include "object/new_tensor.h"
+#include "support/failures.h"
 
 namespace tenon {
 
@@ -263,9 +264,9 @@ Tensor Tensor::view(const void* data, std::span<const int64_t> shape, DataType d
 Tensor Tensor::reshaped(std::span<const int64_t> to) const {
   auto n = element_count(to);
   if (!compact() || !n || *n != count() || to.size() > kMaxRank) {
-    throw Error(ErrorKind::Runtime, cat("a tensor can't be reshaped to ", to_text(to)))
-        .found(cat(tenon::to_text(*this), compact() ? "" : ", not compact"))
-        .expected("a compact tensor of as many elements");
+    throw failure(cat("a tensor can't be reshaped to ", to_text(to)),
+                  cat(tenon::to_text(*this), compact() ? "" : ", not compact"),
+                  "a compact tensor of as many elements");
   }
   TensorObj* t = get();
   DLTensor like = t->dl;

@@ -492,6 +492,13 @@ bool Walk::step_value(const Instruction& in, uint32_t at, State* state) {
     case Opcode::RankOf:
     case Opcode::GetTag:
     case Opcode::IsNone:
+    case Opcode::ArraySize:
+      break;
+    case Opcode::ArraySet:
+    case Opcode::ArrayPush:
+      for (const vm::Word word : in.operands.subspan(1)) {
+        memory::add(&result.own, keeps(value(Arg(word), *state)));
+      }
       break;
     case Opcode::AllocAdt:
     case Opcode::ReuseAdt:

@@ -1,42 +1,39 @@
-// Failures at run time that several parts meet, each with its one wording: the machine and compiled
-// code, kernels, and the evaluators, which stand in layers that don't see each other.
+// Errors of the usual form, and failures at run time that several parts meet, each with its one
+// wording: the machine and compiled code, kernels, and the evaluators, which stand in layers that
+// don't see each other.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
 #include "support/error.h"
-#include "support/text.h"
 
 namespace tenon {
+
+// What failed, what was found and, unless it is plain, what was expected. Smaller than the same as
+// calls of an Error's functions, at each place.
+[[gnu::cold]] Error failure(std::string_view what, std::string_view found,
+                            std::string_view expected = {});
+// The same for a Usage error: what the host did wrong.
+[[gnu::cold]] Error misuse(std::string_view what, std::string_view found,
+                           std::string_view expected = {});
 
 // A literal, since the table of kernels' errors (vm/executable/kernel_errors.def) joins it.
 #define TENON_DIVISION_BY_ZERO "integer division by zero"
 
-[[gnu::cold]] inline Error division_by_zero() {
-  return Error(ErrorKind::Runtime, TENON_DIVISION_BY_ZERO);
-}
+[[gnu::cold]] Error division_by_zero();
 
-[[gnu::cold]] inline Error size_overflow(int64_t a, int64_t b) {
-  return Error(ErrorKind::Runtime, "a size computation overflows 64 bits")
-      .found(cat("operands ", a, " and ", b))
-      .help("the inputs' sizes are too large");
-}
+[[gnu::cold]] Error size_overflow(int64_t a, int64_t b);
 
-[[gnu::cold]] inline Error broadcast_failure(int64_t a, int64_t b) {
-  return Error(ErrorKind::Runtime, "two sizes can't be broadcast together")
-      .found(cat(a, " and ", b))
-      .expected("equal sizes, or one of them 1");
-}
+[[gnu::cold]] Error broadcast_failure(int64_t a, int64_t b);
+
+[[gnu::cold]] Error index_out_of_range(int64_t index, size_t size);
 
 // `type`: the tensor's, as text.
-[[gnu::cold]] inline Error impossible_tensor(std::string_view type) {
-  return Error(ErrorKind::Runtime, "a tensor's size is negative or overflows").found(type);
-}
+[[gnu::cold]] Error impossible_tensor(std::string_view type);
 
 // `found`: the tensor.
-[[gnu::cold]] inline Error wrong_element_count(size_t wanted, std::string_view found) {
-  return Error(ErrorKind::Runtime,
-               cat("a tensor with ", counted(wanted, "element"), " is required"))
-      .found(found)
-      .expected("a compact tensor on the CPU of rank 0 or 1");
-}
+[[gnu::cold]] Error wrong_element_count(size_t wanted, std::string_view found);
 
 }  // namespace tenon

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/bytecode/packed_instruction.h"
 #include "graph/ir/packed_call.h"
 #include "graph/ir/pattern.h"
 #include "graph/ir/walk.h"
@@ -21,7 +22,7 @@ namespace {
 
 // Whether a register can borrow a value of the type.
 bool can_be_borrowed(const TypeRef& type) {
-  return type.is<AdtType>() || (type.is<TupleType>() && !is_unit(type));
+  return type.is<AdtType>() || type.is<ArrayType>() || (type.is<TupleType>() && !is_unit(type));
 }
 
 // Which functions lead to which by tail calls. A call of a function value may lead to any function
@@ -147,7 +148,9 @@ class Analysis {
       if (const Var* whole = candidate(same->value)) part(whole, binding.var);
       return 0;
     }
-    if (!only_reads(value)) {
+    if (const auto* call = value.as<Call>()) {
+      given(*call);
+    } else {
       for_each_operand(value, [this](const Operand& operand) { own(operand); });
     }
     Sizes made = 0;
@@ -157,10 +160,14 @@ class Analysis {
     return made;
   }
 
-  // Kernels, and functions that write their results into tensors, keep nothing.
-  bool only_reads(const ExprRef& value) const {
-    const auto* call = value.as<Call>();
-    return call && inputs_of(*module_, *call) < call->args.size();
+  // The arguments of any other call. Kernels, and functions that write their results into tensors,
+  // keep nothing.
+  void given(const Call& call) {
+    if (call.closure) own(call.closure);
+    if (inputs_of(*module_, call) < call.args.size()) return;
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      if (!borrows_argument(call, i)) own(call.args[i]);
+    }
   }
 
   void part(const Var* whole, const VarRef& var) {

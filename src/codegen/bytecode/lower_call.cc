@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "codegen/bytecode/lower_function.h"
+#include "codegen/bytecode/packed_instruction.h"
 #include "graph/ir/check.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
@@ -152,6 +153,9 @@ Arg FunctionLowering::device(int64_t index) const {
 }
 
 void FunctionLowering::lower_packed(const Call& call, Arg dst, bool matched) {
+  if (const Opcode opcode = instruction_of(call); opcode != Opcode::None) {
+    return lower_as_instruction(opcode, call, dst);
+  }
   require_name("packed function", call.callee, span_);
   std::vector<Arg> args = values(call.args);
   for (const auto& [name, value] : passed_attributes(call)) {
@@ -161,6 +165,15 @@ void FunctionLowering::lower_packed(const Call& call, Arg dst, bool matched) {
              {dst, Arg::packed(packed_.function(call.callee, effect_of_function(call)))}, args);
   // A function of the host may return anything; Tenon's own keep to their signatures.
   if (!dst.is_none() && !matched && !signature_of(call)) sizes_.match_result(dst, call.result_type);
+}
+
+void FunctionLowering::lower_as_instruction(Opcode opcode, const Call& call, Arg dst) {
+  std::vector<Arg> operands = {dst};
+  for (const vm::OperandSpec& spec : vm::info_of(opcode).specs().subspan(1)) {
+    const Operand& operand = call.args[operands.size() - 1];
+    operands.push_back(spec.kind == vm::OperandKind::Int ? integer(operand) : value(operand));
+  }
+  code_.emit(opcode, {}, operands);
 }
 
 void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& call,

@@ -83,6 +83,8 @@ class FunctionLowering {
                        const graph::VarRef& var);
   // `matched`: the next binding matches the result.
   void lower_packed(const graph::Call& call, Arg dst, bool matched);
+  // A call of a packed function that is the instruction.
+  void lower_as_instruction(vm::Opcode opcode, const graph::Call& call, Arg dst);
   void lower_kernel(const graph::Call& call);
   // The scalar as a tensor of rank 0.
   Arg as_tensor(const graph::Operand& operand, DataType dtype);

@@ -207,7 +207,8 @@ void FunctionTranslator::run_in_machine(const Instruction& in) {
   }
   cleared_by_machine(in);
   const Kind result = in.info->op_class == vm::OpClass::Match || in.opcode() == Opcode::GetDim ||
-                              in.opcode() == Opcode::RankOf || in.opcode() == Opcode::GetTag
+                              in.opcode() == Opcode::RankOf || in.opcode() == Opcode::GetTag ||
+                              in.opcode() == Opcode::ArraySize
                           ? Kind::Int
                       : in.opcode() == Opcode::IsNone ? Kind::Bool
                                                       : Kind::Any;

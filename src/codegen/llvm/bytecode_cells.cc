@@ -43,6 +43,7 @@ llvm::ConstantInt* FunctionTranslator::type_in(Arg object, int32_t type) {
 // may have to be made read-only.
 bool FunctionTranslator::get_field(const Instruction& in) {
   const Arg destination = in.arg(0), object = in.arg(1), index = in.arg(2);
+  if (index.is_register()) return get_element(in);
   if (!object.is_register() || kind_of_operand(object) != Kind::Any ||
       !index.is(ArgKind::Immediate) || index.value() < 0 || index.value() > 1 << 16 ||
       destination.is_none()) {
@@ -124,12 +125,17 @@ bool FunctionTranslator::get_tag(const Instruction& in) {
   return true;
 }
 
+llvm::Value* FunctionTranslator::object_of(Words words, llvm::ConstantInt* type,
+                                           llvm::BasicBlock* otherwise) {
+  llvm::BasicBlock* const typed = new_block("typed");
+  b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateTrunc(words.head, m_.i32), type), typed, otherwise);
+  b_.SetInsertPoint(typed);
+  return b_.CreateIntToPtr(words.payload, m_.pointer);
+}
+
 llvm::Value* FunctionTranslator::cell_of(Words words, size_t size, llvm::BasicBlock* otherwise) {
-  llvm::BasicBlock *const cell = new_block("cell"), *const sized = new_block("sized");
-  llvm::Value* type = b_.CreateTrunc(words.head, m_.i32);
-  b_.CreateCondBr(b_.CreateICmpEQ(type, b_.getInt32(TypeIndex::Cell)), cell, otherwise);
-  b_.SetInsertPoint(cell);
-  llvm::Value* pointer = b_.CreateIntToPtr(words.payload, m_.pointer);
+  llvm::BasicBlock* const sized = new_block("sized");
+  llvm::Value* pointer = object_of(words, b_.getInt32(TypeIndex::Cell), otherwise);
   llvm::Value* found = m_.field(b_, m_.i64, pointer, CodeLayout::kCellSize);
   b_.CreateCondBr(b_.CreateICmpEQ(found, b_.getInt64(size)), sized, otherwise);
   b_.SetInsertPoint(sized);

@@ -170,11 +170,24 @@ class FunctionTranslator {
   llvm::ConstantInt* type_in(vm::Arg object, int32_t type);
   bool take_fields(const vm::Instruction& in);
   bool reuse_adt(const vm::Instruction& in);
-  // Goes to `otherwise` unless the words are a cell with that many fields; returns the cell.
+  // Goes to `otherwise` unless the words are an object of the type; returns it.
+  llvm::Value* object_of(Words words, llvm::ConstantInt* type, llvm::BasicBlock* otherwise);
+  // The same for a cell with that many fields.
   llvm::Value* cell_of(Words words, size_t size, llvm::BasicBlock* otherwise);
   llvm::Value* field_place(llvm::Value* cell, size_t index);
   // Whether nothing else refers to the object.
   llvm::Value* is_sole(llvm::Value* object);
+
+  // ---- bytecode_arrays.cc ----
+  bool get_element(const vm::Instruction& in);  // get_field at an index in a register
+  bool array_size(const vm::Instruction& in);
+  bool array_set(const vm::Instruction& in);
+  bool array_push(const vm::Instruction& in);
+  // Whether an instruction that changes an array can do so in place.
+  bool may_change(const vm::Instruction& in, vm::Arg array, vm::Arg value) const;
+  // Goes to `otherwise` unless the condition holds.
+  void require(llvm::Value* condition, llvm::BasicBlock* otherwise);
+  llvm::Value* element_place(llvm::Value* array, llvm::Value* index);
 
   BytecodeWriter& w_;
   ModuleWriter& m_;

@@ -132,6 +132,12 @@ bool FunctionTranslator::plain(const Instruction& in) {
       return get_field(in);
     case Opcode::GetTag:
       return get_tag(in);
+    case Opcode::ArraySize:
+      return array_size(in);
+    case Opcode::ArraySet:
+      return array_set(in);
+    case Opcode::ArrayPush:
+      return array_push(in);
     case Opcode::ReuseAdt:
       return reuse_adt(in);
     case Opcode::Select:

@@ -11,6 +11,7 @@
 #include "device/call_context.h"
 #include "library/core/argument.h"
 #include "support/bulk.h"
+#include "support/failures.h"
 
 namespace tenon::core {
 namespace {
@@ -82,9 +83,9 @@ int append(void* self, const AnyView* args, int32_t n, Any* result) {
     require_host(kName, "x", x);
     require_host(kName, "row", row);
     if (!fits(x, row)) {
-      throw Error(ErrorKind::Runtime, cat(kName, ": the row does not match x"))
-          .found(tensor_type_text(row.dtype(), row.shape()))
-          .expected(cat("a row of ", tensor_type_text(x.dtype(), x.shape())));
+      throw failure(cat(kName, ": the row does not match x"),
+                    tensor_type_text(row.dtype(), row.shape()),
+                    cat("a row of ", tensor_type_text(x.dtype(), x.shape())));
     }
     *result = Any(appended(std::move(x), row, call));
     return 0;

@@ -90,12 +90,12 @@ inline constexpr Signature kTable[] = {
      .summary = "the array with a value appended; in place at the last use of its "
                 "only owner"},
     {.name = "vm.array_set",
-     .operands = {array("array"), integer("index"), any("value")},
+     .operands = {array("array"), integer("index"), {"value", ValueKind::Any, true}},
      .results = {array("changed")},
      .keeps_arguments = true,
      .for_files = true,
-     .summary = "the array with another element at an index; in place at the last use of its "
-                "only owner"},
+     .summary = "the array with another element at an index, None if it is absent; in place at "
+                "the last use of its only owner"},
     {.name = "vm.array_empty",
      .results = {array("array")},
      .for_files = true,

@@ -2,19 +2,16 @@
 // the array is changed in place.
 #include "device/call_context.h"
 #include "object/array.h"
-#include "support/text.h"
+#include "support/failures.h"
 #include "vm/builtin/functions.h"
 
 namespace tenon::vm {
 namespace {
 
 size_t checked_index(const Array<Any>& array, int64_t i) {
-  if (i < 0 || i >= static_cast<int64_t>(array.size())) {
-    throw Error(ErrorKind::Runtime, "an index is out of range")
-        .found(cat(i))
-        .expected(cat("an index into ", array.size(), " elements"));
-  }
-  return static_cast<size_t>(i);
+  const auto index = static_cast<size_t>(i);
+  if (index >= array.size()) throw index_out_of_range(i, array.size());
+  return index;
 }
 
 // The call of a function that may change its first argument, an array.
@@ -62,9 +59,8 @@ Array<Any> slice(const Change& call) {
   const auto size = static_cast<int64_t>(call.array(0).size());
   const int64_t start = call.args[1].v.i, end = call.args[2].v.i;
   if (start < 0 || start > end || end > size) {
-    throw Error(ErrorKind::Runtime, "a slice is out of range")
-        .found(cat(start, " to ", end))
-        .expected(cat("0 <= start <= end <= ", size));
+    throw failure("a slice is out of range", cat(start, " to ", end),
+                  cat("0 <= start <= end <= ", size));
   }
   Array<Any> array = call.taken();
   if (start > 0 || end < size / 2 || !array.object()->unique()) {

@@ -71,7 +71,7 @@ struct CodeLayout {
   static constexpr uint64_t kCountsOfNew = (uint64_t{1} << 32) + 1;  // of one strong reference
   static constexpr int64_t kCounts = 0;                              // of an object
   static constexpr int64_t kCellTag = 24, kCellSize = 32, kCellFields = 40;
-  static constexpr int64_t kArraySize = 24, kArrayFields = 40;
+  static constexpr int64_t kArraySize = 24, kArrayCapacity = 32, kArrayFields = 40;
   // Of a function value, and of the closures of programs among them: those whose call is
   // CodeRuntime::closure_call.
   static constexpr int64_t kFunctionCall = 24;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/failures.h"
 #include "support/text.h"
 #include "vm/executable/file_format.h"
 
@@ -24,9 +25,8 @@ Tensor fitting(const Constant& c, const Tensor& tensor, const std::string& name)
   const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
   if (tensor.dtype() != late.dtype || shape != late.shape ||
       tensor.device().device_type != kDLCPU) {
-    throw Error(ErrorKind::Usage, cat("weight ", quoted(c.name), " doesn't fit ", name))
-        .found(to_text(tensor))
-        .expected(tensor_type_text(late.dtype, late.shape));
+    throw misuse(cat("weight ", quoted(c.name), " doesn't fit ", name), to_text(tensor),
+                 tensor_type_text(late.dtype, late.shape));
   }
   const auto address = reinterpret_cast<uintptr_t>(tensor.data());
   if (tensor.compact() && address % late.alignment == 0) return tensor;

@@ -42,11 +42,15 @@ static_assert(sizeof(void*) != 8 ||
                offsetof(FunctionCode, closure_params) == Layout::kCodeClosureParams &&
                offsetof(FunctionCode, registers) == Layout::kCodeRegisters));
 static_assert(sizeof(AnyView) == Layout::kRegisterBytes && sizeof(Op) == Layout::kOpBytes);
-static_assert(
-    offsetof(Object, counts) == Layout::kCounts && Object::kSaturated == Layout::kSaturated &&
-    Object::kCountsOfNew == Layout::kCountsOfNew && offsetof(CellObj, tag) == Layout::kCellTag &&
-    offsetof(CellObj, size) == Layout::kCellSize && sizeof(CellObj) == Layout::kCellFields &&
-    offsetof(ArrayObj, size) == Layout::kArraySize && sizeof(ArrayObj) == Layout::kArrayFields);
+static_assert(offsetof(Object, counts) == Layout::kCounts &&
+              Object::kSaturated == Layout::kSaturated &&
+              Object::kCountsOfNew == Layout::kCountsOfNew &&
+              offsetof(CellObj, tag) == Layout::kCellTag &&
+              offsetof(CellObj, size) == Layout::kCellSize &&
+              sizeof(CellObj) == Layout::kCellFields &&
+              offsetof(ArrayObj, size) == Layout::kArraySize &&
+              offsetof(ArrayObj, capacity) == Layout::kArrayCapacity &&
+              sizeof(ArrayObj) == Layout::kArrayFields);
 
 CodeValue taken(Any&& value) {
   const RegisterWords words = words_of(value.leak());

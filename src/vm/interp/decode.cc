@@ -382,6 +382,48 @@ std::unique_ptr<const FixedTensor> fixed_tensor(const Operands& o, size_t first_
       new FixedTensor{std::move(room), form, static_cast<uint64_t>(offset)});
 }
 
+// The forms of Plain instructions that the dispatch loop runs itself: handlers.def describes them.
+
+Handler conversion_form(Op& op, const Operands& o, const Instruction& in) {
+  const ValueRef& number = o.args.front();
+  const bool is_int = in.opcode() == Opcode::Narrow && o.dtype.is_int() && o.dtype.bits < 64;
+  const bool is_single = in.opcode() == Opcode::RoundFloat && o.dtype == f32;
+  if (op.a < 0 || number.constant || !(is_int || is_single)) return general(in.opcode());
+  op.b = number.reg * kRegisterBytes;
+  if (is_single) return Handler::RoundRegister;
+  op.c = (64 - o.dtype.bits) * (o.dtype.is_signed_int() ? 1 : -1);
+  return Handler::NarrowRegister;
+}
+
+Handler set_form(Op& op, const Operands& o, const Instruction& in) {
+  const ValueRef& array = o.args.front();
+  const Arg index = in.arg(operand(Opcode::ArraySet, "index"));
+  if (!array.last || op.a != array.reg * kRegisterBytes || !index.is_register()) {
+    return general(in.opcode());
+  }
+  op.b = static_cast<int32_t>(index.index()) * kRegisterBytes;
+  return Handler::SetElement;
+}
+
+// All three read an object; then a field's index.
+Handler field_form(Op& op, const Operands& o, const Instruction& in) {
+  const bool is_tag = in.opcode() == Opcode::GetTag, borrows = in.opcode() == Opcode::BorrowField;
+  const ValueRef& object = o.args.front();
+  op.b = object.reg * kRegisterBytes;
+  op.c = !is_tag ? -int32_t{borrows} : object.borrowed ? -TypeIndex::Cell : TypeIndex::Cell;
+  if (op.a < 0 || o.releases || object.constant) return general(in.opcode());
+  if (is_tag) return Handler::GetTagRegister;
+  const Arg index = in.arg(operand(Opcode::GetField, "index"));
+  if (index.is_register()) {
+    op.c = static_cast<int32_t>(index.index()) * kRegisterBytes;
+    return Handler::ElementOfRegister;
+  }
+  const auto number = static_cast<uint64_t>(index.value());
+  if (number > INT32_MAX) return general(in.opcode());
+  op.c ^= static_cast<int32_t>(number);
+  return Handler::FieldOfRegister;
+}
+
 }  // namespace
 
 Handler Decoder::plain(Op& op, const Instruction& in) {
@@ -399,28 +441,19 @@ Handler Decoder::plain(Op& op, const Instruction& in) {
   } else if (in.opcode() == Opcode::AllocResult) {
     o.fixed = fixed_tensor(o, value_operand(Opcode::AllocResult, "dims"));
   }
-  if (in.opcode() == Opcode::Narrow || in.opcode() == Opcode::RoundFloat) {
-    const ValueRef& number = o.args.front();
-    const bool is_int = in.opcode() == Opcode::Narrow && o.dtype.is_int() && o.dtype.bits < 64;
-    const bool is_single = in.opcode() == Opcode::RoundFloat && o.dtype == f32;
-    if (op.a < 0 || number.constant || !(is_int || is_single)) return general(in.opcode());
-    op.b = number.reg * kRegisterBytes;
-    if (is_single) return Handler::RoundRegister;
-    op.c = (64 - o.dtype.bits) * (o.dtype.is_signed_int() ? 1 : -1);
-    return Handler::NarrowRegister;
+  switch (in.opcode()) {
+    case Opcode::Narrow:
+    case Opcode::RoundFloat:
+      return conversion_form(op, o, in);
+    case Opcode::ArraySet:
+      return set_form(op, o, in);
+    case Opcode::GetTag:
+    case Opcode::GetField:
+    case Opcode::BorrowField:
+      return field_form(op, o, in);
+    default:
+      return general(in.opcode());
   }
-  const bool is_tag = in.opcode() == Opcode::GetTag, borrows = in.opcode() == Opcode::BorrowField;
-  if (!is_tag && !borrows && in.opcode() != Opcode::GetField) return general(in.opcode());
-  // All three read an object; then a field's index.
-  const ValueRef& object = o.args.front();
-  op.b = object.reg * kRegisterBytes;
-  op.c = !is_tag ? -int32_t{borrows} : object.borrowed ? -TypeIndex::Cell : TypeIndex::Cell;
-  if (op.a < 0 || o.releases || object.constant) return general(in.opcode());
-  if (is_tag) return Handler::GetTagRegister;
-  const auto index = static_cast<uint64_t>(in.arg(operand(Opcode::GetField, "index")).value());
-  if (!o.args.back().constant || index > INT32_MAX) return general(in.opcode());
-  op.c ^= static_cast<int32_t>(index);
-  return Handler::FieldOfRegister;
 }
 
 void Decoder::read_function(CallOperands& o, const Instruction& in) {

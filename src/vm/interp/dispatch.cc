@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "object/array.h"
 #include "object/cell.h"
 #include "support/text.h"
 #include "vm/interp/arithmetic.h"
@@ -244,24 +245,29 @@ inline const Op* ahead(const Op* pc, int64_t bytes) {
   return reinterpret_cast<const Op*>(reinterpret_cast<const char*>(pc) + bytes);
 }
 
-inline RegisterWords taken(AnyView& v) {
-  RegisterWords w = read_words(v);
-  write_words(v, {0, 0});
-  return w;
+// A field of a cell or an array, which may be borrowed. Null if there is none, and for a tensor,
+// which may have to be made read-only.
+inline const Any* field_at(const AnyView& object, uint64_t index) {
+  const int32_t type = std::abs(object.type_index);
+  const Any* fields = nullptr;
+  uint64_t size = 0;
+  if (type == TypeIndex::Cell) {
+    const auto* cell = static_cast<const CellObj*>(object.v.object);
+    fields = cell->begin();
+    size = static_cast<uint64_t>(cell->size);
+  } else if (type == TypeIndex::Array) {
+    const auto* array = static_cast<const ArrayObj*>(object.v.object);
+    fields = array->begin();
+    size = static_cast<uint64_t>(array->size);
+  }
+  if (index >= size || fields[index].type_index == TypeIndex::Tensor) return nullptr;
+  return fields + index;
 }
 
 // Places the arguments in a new frame, whose registers are None.
 inline void place(const std::vector<ValueRef>& args, AnyView* base, AnyView* frame) {
   for (const ValueRef& ref : args) {
-    if (ref.constant) {
-      write_words(*frame, shared(*ref.constant));
-    } else if (ref.last) {
-      write_words(*frame, taken(base[ref.reg]));
-    } else if (ref.borrowed) {
-      write_words(*frame, borrowed(base[ref.reg]));
-    } else {
-      write_words(*frame, shared(base[ref.reg]));
-    }
+    write_words(*frame, ref.borrowed ? borrowed(base[ref.reg]) : taken(ref, base));
     ++frame;
   }
 }
@@ -311,6 +317,8 @@ const void* Dispatch::loop(Machine* machine, Handler asked) {
   void (*slow)(Machine&, const Op&, AnyView*) = nullptr;  // of an instruction of the slow path
   AnyView* full = nullptr;                                // a register to write and to release
   RegisterWords result{};
+  int64_t index = 0;    // of a field
+  int32_t borrows = 0;  // whether it is to be borrowed
   goto * pc->handler;
 
   // ---- control ----
@@ -383,7 +391,7 @@ handle_Call:
 handle_CallOne:
   CALL(ahead(pc, pc->c), write_words(*frame, shared(at(base, pc->b))));
 handle_CallOneLast:
-  CALL(ahead(pc, pc->c), write_words(*frame, taken(at(base, pc->b))));
+  CALL(ahead(pc, pc->c), write_words(*frame, moved(at(base, pc->b))));
 handle_TailCall : {
   SAVE();
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
@@ -454,14 +462,14 @@ handle_TailCallClosure : {
 }
 return_register_0 : {
   // The frame has a register: that of a tail call's closure operand, or space made here.
-  const RegisterWords value = taken(base[0]);
+  const RegisterWords value = moved(base[0]);
   RETURN(value);
 }
 
   // ---- registers ----
 handle_MoveRegister : { PUT_NEXT(at(base, pc->a), shared(at(base, pc->b))); }
 handle_MoveLast : {
-  const RegisterWords value = taken(at(base, pc->b));
+  const RegisterWords value = moved(at(base, pc->b));
   PUT_NEXT(at(base, pc->a), value);
 }
 handle_Move:
@@ -481,18 +489,37 @@ handle_GetTagRegister : {
     goto run_slow;
   PUT_INT_NEXT(at(base, pc->a), static_cast<const CellObj*>(value.v.object)->tag);
 }
-handle_FieldOfRegister : {
-  const AnyView& object = at(base, pc->b);
-  const int32_t borrows = pc->c >> 31;  // then all bits of the index are inverted
-  const int64_t index = pc->c ^ borrows;
+handle_ElementOfRegister : {
+  const AnyView& at_index = at(base, pc->c);
   slow = slow_path::op_get_field;
-  if (std::abs(object.type_index) != TypeIndex::Cell) [[unlikely]]
+  if (!is_integer(at_index)) [[unlikely]]
     goto run_slow;
-  const auto* cell = static_cast<CellObj*>(object.v.object);
-  if (index >= cell->size || cell->begin()[index].type_index == TypeIndex::Tensor) [[unlikely]]
+  borrows = 0;
+  index = at_index.v.i;
+  goto field;
+}
+handle_FieldOfRegister:
+  slow = slow_path::op_get_field;
+  borrows = pc->c >> 31;  // then all bits of the index are inverted
+  index = pc->c ^ borrows;
+field : {
+  const Any* const field = field_at(at(base, pc->b), static_cast<uint64_t>(index));
+  if (!field) [[unlikely]]
     goto run_slow;
-  const Any& field = cell->begin()[index];
-  PUT_NEXT(at(base, pc->a), borrows ? borrowed(field) : shared(field));
+  PUT_NEXT(at(base, pc->a), borrows ? borrowed(*field) : shared(*field));
+}
+handle_SetElement : {
+  const AnyView &array = at(base, pc->a), &at_index = at(base, pc->b);
+  slow = slow_path::op_array_set;
+  if (!is_integer(at_index) || array.type_index != TypeIndex::Array) [[unlikely]]
+    goto run_slow;
+  auto* const elements = static_cast<ArrayObj*>(array.v.object);
+  const auto place = static_cast<uint64_t>(at_index.v.i);
+  if (place >= static_cast<uint64_t>(elements->size) || !elements->unique()) [[unlikely]]
+    goto run_slow;
+  const ValueRef& ref = pc->operands->args[value_operand(Opcode::ArraySet, "value")];
+  const RegisterWords value = taken(ref, base);
+  PUT_NEXT(elements->begin()[place], value);
 }
 handle_NarrowRegister : {
   const AnyView& x = at(base, pc->b);

@@ -116,6 +116,18 @@ inline RegisterWords shared(const AnyView& v) {
   return w;
 }
 
+// The value of a register, which is None afterwards.
+inline RegisterWords moved(AnyView& reg) {
+  const RegisterWords words = read_words(reg);
+  write_words(reg, {0, 0});
+  return words;
+}
+// A value that an instruction reads, owned: moved at its last use.
+inline RegisterWords taken(const ValueRef& ref, AnyView* base) {
+  if (ref.constant) return shared(*ref.constant);
+  return ref.last ? moved(base[ref.reg]) : shared(base[ref.reg]);
+}
+
 // The value for a register that borrows: an object's type index is negated, so that it isn't
 // released.
 inline RegisterWords borrowed(const AnyView& v) {

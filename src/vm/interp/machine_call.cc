@@ -9,6 +9,7 @@
 
 #include "device/parallel.h"
 #include "object/narrow_float.h"
+#include "support/failures.h"
 #include "support/nested_call.h"
 #include "support/text.h"
 #include "support/trace.h"
@@ -53,11 +54,10 @@ Any Machine::call(std::string_view function, std::span<const AnyView> args) {
 [[noreturn, gnu::cold]] static void fail_arity(const FunctionUnit& unit, size_t arguments) {
   std::vector<std::string> wanted;
   for (const Param& p : unit.params) wanted.push_back(printable(cat(p.name, ": ", p.type)));
-  throw Error(ErrorKind::Usage, cat("function '", printable(unit.name),
-                                    "' is called with the wrong "
-                                    "number of arguments"))
-      .found(cat(arguments))
-      .expected(cat(unit.params.size(), " (", join(wanted, ", "), ")"));
+  throw misuse(cat("function '", printable(unit.name),
+                   "' is called with the wrong "
+                   "number of arguments"),
+               cat(arguments), cat(unit.params.size(), " (", join(wanted, ", "), ")"));
 }
 
 const FunctionCode& Machine::callable(uint32_t function_index, size_t arguments) const {

@@ -7,6 +7,7 @@
 #include "object/reflect.h"
 #include "object/shape.h"
 #include "object/tensor.h"
+#include "support/failures.h"
 #include "support/text.h"
 
 namespace tenon::vm {
@@ -99,10 +100,8 @@ void check_unmatched(const FunctionUnit& function, size_t captures, std::span<co
   for (size_t i = 0; i < args.size(); ++i) {
     const Param& param = function.params[captures + i];
     if (!is_unmatched(param.type) || fits(param.type, args[i])) continue;
-    throw Error(ErrorKind::Usage,
-                cat("input '", printable(param.name), "' does not fit ", printable(program)))
-        .found(found_text(param.type, args[i]))
-        .expected(printable(to_text(param.type)));
+    throw misuse(cat("input '", printable(param.name), "' does not fit ", printable(program)),
+                 found_text(param.type, args[i]), printable(to_text(param.type)));
   }
 }
 
@@ -120,10 +119,9 @@ void check_result(const FunctionUnit& function, const AnyView& value) {
 void check_output(const FunctionUnit& function, size_t result, const AnyView& value) {
   const SignatureType& type = function.result.results()[result];
   if (value.type_index == TypeIndex::Tensor && fits(type, value)) return;
-  throw Error(ErrorKind::Usage, cat("output ", result, " can't hold the result of function '",
-                                    printable(function.name), "'"))
-      .found(found_text(type, value))
-      .expected(printable(to_text(type)));
+  throw misuse(
+      cat("output ", result, " can't hold the result of function '", printable(function.name), "'"),
+      found_text(type, value), printable(to_text(type)));
 }
 
 }  // namespace tenon::vm

@@ -9,6 +9,7 @@
 #include "support/error.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
+#include "vm/interp/slow_path_errors.h"
 #include "vm/isa/operand_index.h"
 
 namespace tenon::vm {
@@ -70,13 +71,10 @@ void finish(const Op& op, AnyView* base, Ref<T> result) {
   finish(op, base, words_of(std::move(result)));
 }
 
-// The error of a value that isn't what an instruction needs, such as "an integer".
-[[noreturn]] void fail_type(const char* wanted, const char* what, const AnyView& found);
-
 inline int64_t integer(const ValueRef& ref, const AnyView* base, const char* what) {
   const AnyView& v = value_of(ref, base);
   if (!is_integer(v)) [[unlikely]]
-    fail_type("an integer", what, v);
+    slow_path::fail_type("an integer", what, v);
   return v.v.i;
 }
 
@@ -88,17 +86,15 @@ inline int64_t literal(const ValueRef& ref) {
 inline const Tensor& tensor(const ValueRef& ref, const AnyView* base, const char* what) {
   const AnyView& v = value_of(ref, base);
   if (v.type_index != TypeIndex::Tensor) [[unlikely]]
-    fail_type("a tensor", what, v);
+    slow_path::fail_type("a tensor", what, v);
   return payload_as<Tensor>(v);
 }
 
 inline std::span<const int64_t> shape_value(const AnyView& v, const char* what) {
   if (v.type_index != TypeIndex::Shape) [[unlikely]]
-    fail_type("a shape", what, v);
+    slow_path::fail_type("a shape", what, v);
   return payload_as<Shape>(v).dims();
 }
-
-[[noreturn]] void fail_negative(const char* what, size_t axis, int64_t found);
 
 // Writes integers as the dimensions of a tensor or shape.
 inline void read_dims(std::span<const ValueRef> refs, const AnyView* base, const char* what,
@@ -106,7 +102,7 @@ inline void read_dims(std::span<const ValueRef> refs, const AnyView* base, const
   for (size_t i = 0; i < refs.size(); ++i) {
     const int64_t dim = integer(refs[i], base, what);
     if (dim < 0) [[unlikely]]
-      fail_negative(what, i, dim);
+      slow_path::fail_negative(what, i, dim);
     to[i] = dim;
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "object/array.h"
+#include "support/failures.h"
 #include "support/text.h"
 #include "vm/interp/match_values.h"
 #include "vm/interp/values.h"
@@ -58,9 +59,8 @@ Outputs::Outputs(const FunctionUnit& function, std::span<const AnyView> given,
                  std::span<const AnyView> args)
     : function_(function), given_(given) {
   if (given.size() != function.result.results().size()) {
-    throw Error(ErrorKind::Usage, "a call needs one output, or None, for each result")
-        .found(counted(given.size(), "output"))
-        .expected(printable(to_text(function.result)));
+    throw misuse("a call needs one output, or None, for each result",
+                 counted(given.size(), "output"), printable(to_text(function.result)));
   }
   const bool available = std::ranges::all_of(args, is_plain);
   for (size_t i = 0; i < given.size(); ++i) {
@@ -79,9 +79,8 @@ Outputs::Outputs(const FunctionUnit& function, std::span<const AnyView> given,
       if (other && overlap(t, other)) fault = " overlaps another output";
     }
     if (fault) {
-      throw Error(ErrorKind::Usage, cat("output ", i, fault))
-          .found(to_text(t))
-          .expected("a writable, compact tensor on the CPU with memory of its own");
+      throw misuse(cat("output ", i, fault), to_text(t),
+                   "a writable, compact tensor on the CPU with memory of its own");
     }
     if (available && i < kMostTaken) available_ |= uint64_t{1} << i;
   }
@@ -120,9 +119,8 @@ Any Outputs::filled(Any result) {
     const auto apart = [&] { return is_output(from) ? copy_of(from) : from; };
     if (!to) return Any(apart());
     if (from.dtype() != to.dtype() || !std::ranges::equal(from.shape(), to.shape())) {
-      throw Error(ErrorKind::Usage, cat("output ", i, " doesn't have the type of the result"))
-          .found(to_text(to))
-          .expected(to_text(from));
+      throw misuse(cat("output ", i, " doesn't have the type of the result"), to_text(to),
+                   to_text(from));
     }
     if (from.data() != to.data()) copies.emplace_back(apart(), to);
     return Any(to);

@@ -1,5 +1,6 @@
 #include "vm/interp/slow_path.h"
 
+#include "support/failures.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/operand_values.h"
@@ -26,8 +27,8 @@ void binary(Machine&, const Op& op, AnyView* base) {
     return put_result(base, op.a, float_result(o.operation->opcode, a, b));
   }
   if (!is_integer(a) || !is_integer(b)) {
-    throw Error(ErrorKind::Runtime, cat(info_of(o.operation->opcode).mnemonic, " needs an integer"))
-        .found(type_name((is_integer(a) ? b : a).type_index));
+    throw failure(cat(info_of(o.operation->opcode).mnemonic, " needs an integer"),
+                  type_name((is_integer(a) ? b : a).type_index));
   }
   int64_t r = 0;
   if (!o.operation->compute(a.v.i, b.v.i, &r)) fail_size_overflow(a.v.i, b.v.i);
@@ -46,7 +47,7 @@ void op_narrow(Machine&, const Op& op, AnyView* base) {
   const int64_t v = integer(in["a"], base, in.mnemonic);
   const DataType t = op.operands->dtype;
   if (!t.is_int() && !t.is_bool()) {
-    throw Error(ErrorKind::Runtime, "narrow converts only to integers").found(to_text(t));
+    throw failure("narrow converts only to integers", to_text(t));
   }
   finish(op, base, scalar(wrap_to(t, v), t.is_bool()));
 }

@@ -1,37 +1,15 @@
-// The slow path's instructions on cells, tuples and closures. Values are moved as words.
+// The slow path's instructions on cells, tuples and closures, and those that read an array's
+// elements. Values are moved as words.
 #include <cstdlib>
 
 #include "object/array.h"
 #include "object/cell.h"
-#include "support/text.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/operand_values.h"
 #include "vm/interp/slow_path.h"
 
 namespace tenon::vm::slow_path {
 namespace {
-
-[[noreturn, gnu::cold]] void fail_no_cell(const char* message, const AnyView& found) {
-  throw Error(ErrorKind::Runtime, message).found(type_name(unborrowed(found).type_index));
-}
-
-[[noreturn, gnu::cold]] void fail_index(int64_t index, int64_t size) {
-  throw Error(ErrorKind::Runtime, "a field's index is out of range")
-      .found(cat(index))
-      .expected(cat("0 to ", size - 1));
-}
-
-RegisterWords moved(AnyView& from) {
-  const RegisterWords words = read_words(from);
-  write_words(from, {0, 0});
-  return words;
-}
-
-// A value that an instruction reads, owned: moved at its last use.
-RegisterWords taken(const ValueRef& ref, AnyView* base) {
-  if (ref.constant) return shared(*ref.constant);
-  return ref.last ? moved(base[ref.reg]) : shared(base[ref.reg]);
-}
 
 // A field for a register: a tensor may come from a container of the caller's.
 RegisterWords admitted(Machine& m, RegisterWords field) {
@@ -101,11 +79,12 @@ void op_take_fields(Machine& m, const Op& op, AnyView* base) {
 }
 
 void op_alloc_tuple(Machine&, const Op& op, AnyView* base) {
-  const std::span<const ValueRef> values = Values<Opcode::AllocTuple>(op).list("fields");
-  Array<Any> fields;
-  fields.reserve(values.size());
-  for (const ValueRef& ref : values) fields.push_back(Any(value_of(ref, base)));
-  finish(op, base, Any(std::move(fields)));
+  const std::span<const ValueRef> fields = Values<Opcode::AllocTuple>(op).list("fields");
+  Ref<ArrayObj> tuple = ArrayObj::with_capacity(static_cast<int64_t>(fields.size()));
+  for (const ValueRef& field : fields) {
+    write_words(tuple->begin()[tuple->size++], taken(field, base));
+  }
+  finish(op, base, std::move(tuple));
 }
 
 // Also borrow_field, whose operands are the same.

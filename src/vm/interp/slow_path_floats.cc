@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "object/narrow_float.h"
+#include "support/failures.h"
 #include "vm/interp/arithmetic.h"
 #include "vm/interp/operand_values.h"
 #include "vm/interp/slow_path.h"
@@ -14,14 +15,14 @@ namespace {
 
 double number(const AnyView& v, std::string_view what) {
   if (v.type_index != TypeIndex::Float) {
-    throw Error(ErrorKind::Runtime, cat(what, " needs a float")).found(type_name(v.type_index));
+    throw failure(cat(what, " needs a float"), type_name(v.type_index));
   }
   return v.v.f;
 }
 
 // Files can state any dtype.
 void require(bool good, std::string_view what, DataType found) {
-  if (!good) throw Error(ErrorKind::Runtime, cat(what, " of another type")).found(to_text(found));
+  if (!good) throw failure(cat(what, " of another type"), to_text(found));
 }
 
 }  // namespace

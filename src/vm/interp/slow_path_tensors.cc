@@ -6,27 +6,11 @@
 #include "object/narrow_float.h"
 #include "object/shape.h"
 #include "object/tensor.h"
-#include "support/failures.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/operand_values.h"
 #include "vm/interp/slow_path.h"
 #include "vm/isa/limits.h"
-
-namespace tenon::vm {
-
-[[gnu::cold]] void fail_type(const char* wanted, const char* what, const AnyView& found) {
-  throw Error(ErrorKind::Runtime, cat(wanted, " is required for ", what))
-      .found(type_name(found.type_index));
-}
-
-[[gnu::cold]] void fail_negative(const char* what, size_t axis, int64_t found) {
-  throw Error(ErrorKind::Runtime, cat("a dimension of ", what, " is negative"))
-      .found(cat(found, " for axis ", axis))
-      .expected("an integer that is not negative");
-}
-
-}  // namespace tenon::vm
 
 namespace tenon::vm::slow_path {
 namespace {
@@ -43,11 +27,7 @@ StorageObj* storage(const AnyView& v) {
 void op_alloc_storage(Machine& m, const Op& op, AnyView* base) {
   const Values<Opcode::AllocStorage> in(op);
   const int64_t size = integer(in["size"], base, "a storage's size");
-  if (size < 0 || static_cast<uint64_t>(size) > kMaxStorageBytes) {
-    throw Error(ErrorKind::Runtime, "invalid storage size")
-        .found(cat(size, " bytes"))
-        .expected(cat("0 to ", kMaxStorageBytes));
-  }
+  if (size < 0 || static_cast<uint64_t>(size) > kMaxStorageBytes) fail_storage_size(size);
   const auto alignment = static_cast<size_t>(literal(in["alignment"]));
   finish(op, base, m.allocate_storage(static_cast<size_t>(size), alignment, op.operands->device));
 }
@@ -75,9 +55,7 @@ static_assert(value_operand(Opcode::AllocTensor, "storage") == 0 &&
 void put_tensor(Machine& m, const Op& op, AnyView* base, std::span<const int64_t> dims) {
   const Values<Opcode::AllocTensor> in(op);
   const int64_t offset = integer(in["offset"], base, "a tensor's offset");
-  if (offset < 0) {
-    throw Error(ErrorKind::Runtime, "a tensor's offset is negative").found(cat(offset));
-  }
+  if (offset < 0) fail_offset(offset);
   int64_t room[2 * tenon::kMaxRank];
   put_tensor(m, op, base, CompactForm(op.operands->dtype, dims, room),
              static_cast<uint64_t>(offset));
@@ -163,10 +141,7 @@ Any read_element(const Tensor& t, int64_t i) {
   const DataType d = t.dtype();
   uint64_t bits = 0;
   const auto size = static_cast<size_t>(d.bytes());
-  if (size > sizeof bits) {
-    throw Error(ErrorKind::Runtime, "a register can't hold elements of this type")
-        .found(to_text(d));
-  }
+  if (size > sizeof bits) fail_element_type(d);
   std::memcpy(&bits, t.data_as<char>() + static_cast<size_t>(i) * size, size);
   if (d.is_bool()) return Any(bits != 0);
   if (d == f64) return Any(std::bit_cast<double>(bits));
@@ -187,9 +162,7 @@ void write_element(void* to, DataType d, const AnyView& v) {
   } else if (is_integer(v) && (d.is_int() || d.is_bool())) {
     bits = static_cast<uint64_t>(d.is_bool() ? v.v.i != 0 : v.v.i);
   } else {
-    throw Error(ErrorKind::Runtime, "an element of make_tensor is of another type")
-        .found(type_name(v.type_index))
-        .expected(to_text(d));
+    fail_element(d, v);
   }
   std::memcpy(to, &bits, static_cast<size_t>(d.bytes()));  // which wraps integers
 }
@@ -202,7 +175,7 @@ void op_read_elements(Machine&, const Op& op, AnyView* base) {
   const Tensor t = tensor(in["tensor"], base, in.mnemonic);  // its register may be written
   if (t.rank() > 1 || t.count() != static_cast<int64_t>(o.registers.size()) || !t.compact() ||
       t.device().device_type != kDLCPU) {
-    throw wrong_element_count(o.registers.size(), to_text(t));
+    fail_element_count(o.registers.size(), t);
   }
   release_last_uses(o, base);
   for (size_t i = 0; i < o.registers.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include "object/reflect.h"
 #include "object/tensor.h"
+#include "support/failures.h"
 #include "support/text.h"
 #include "vm/interp/machine.h"
 #include "vm/interp/outputs.h"
@@ -65,9 +66,8 @@ Function ClosureObj::bound(std::span<const AnyView> args) const {
   const auto& owner = static_cast<const Program&>(*program);
   const auto open = static_cast<size_t>(code->params) - size;
   if (args.size() > open) {
-    throw Error(ErrorKind::Usage, "more arguments are bound than the function has parameters")
-        .found(cat(args.size()))
-        .expected(cat("at most ", open));
+    throw misuse("more arguments are bound than the function has parameters", cat(args.size()),
+                 cat("at most ", open));
   }
   auto made = of(owner, *code, size + args.size(), account);
   auto to = std::ranges::copy(captures(), made->captures().begin()).out;
