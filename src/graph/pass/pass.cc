@@ -2,6 +2,7 @@
 
 #include "graph/pass/call_scalar_kernels.h"
 #include "graph/pass/choose_layouts.h"
+#include "graph/pass/clear_elements.h"
 #include "graph/pass/combine_layer_norm.h"
 #include "graph/pass/fold_batch_norm.h"
 #include "graph/pass/fold_constants.h"
