@@ -450,7 +450,7 @@ int tenon_machine_call_function(const tenon_any* machine, const tenon_any* funct
                                 const tenon_any* args, int32_t n, tenon_any* result) {
   return call_on(machine, result, [&](Machine& m) {
     need(function, kName);
-    return m.call_value(view(function), views(args, n, kArgs));
+    return m.call_value(admit(view(function)), views(args, n, kArgs));
   });
 }
 

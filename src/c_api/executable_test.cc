@@ -450,6 +450,7 @@ TEST_F(CCells, AreMadeReadAndPassed) {
   EXPECT_EQ(tenon_cell_create(-1, nullptr, 0, leaf), -1);
   EXPECT_EQ(tenon_cell_create(0, nullptr, 1, leaf), -1);
   EXPECT_EQ(tenon_cell_create(0, nullptr, 0, nullptr), -1);
+  EXPECT_EQ(tenon_cell_create(0, fields, size_t{1} << 61, leaf), -1);
 }
 
 TEST_F(CCells, OfNoConstructorAreErrors) {

@@ -404,6 +404,10 @@ TEST_F(CMachine, CallsFunctionValues) {
   ASSERT_EQ(tenon_machine_set_limits(machine, &limits), 0);
   EXPECT_THAT(failed(tenon_machine_call_function(machine, increment, &n, 1, result)),
               HasSubstr("out of fuel"));
+  tenon_any null_function = TENON_NONE_VALUE;
+  null_function.type_index = TENON_FUNCTION;
+  EXPECT_THAT(failed(tenon_machine_call_function(machine, &null_function, &n, 1, result)),
+              HasSubstr("is a null pointer"));
   EXPECT_THAT(failed(tenon_machine_call_function(machine, &n, &n, 1, result)),
               HasSubstr("a machine calls only functions of programs"));
 }

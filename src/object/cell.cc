@@ -1,6 +1,8 @@
 #include "object/cell.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <new>
 
 namespace tenon {
 
@@ -9,6 +11,7 @@ CellObj::~CellObj() {
 }
 
 Ref<CellObj> CellObj::of(int64_t tag, size_t size) {
+  if (size > PTRDIFF_MAX / sizeof(Any)) throw std::bad_alloc();
   auto cell = make_with_tail<CellObj>(size * sizeof(Any), tag, static_cast<int64_t>(size));
   for (size_t i = 0; i < size; ++i) new (cell->begin() + i) Any();
   return cell;

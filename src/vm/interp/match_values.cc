@@ -83,10 +83,9 @@ std::string found_text(const SignatureType& type, const AnyView& value) {
 
 [[noreturn]] void fail(const FunctionUnit& function, const std::string& which,
                        const SignatureType& type, const AnyView& value) {
-  throw Error(ErrorKind::Runtime, cat("function '", printable(function.name), "' returned ", which,
-                                      "a value that doesn't match its signature"))
-      .found(found_text(type, value))
-      .expected(printable(to_text(type)));
+  throw failure(cat("function '", printable(function.name), "' returned ", which,
+                    "a value that doesn't match its signature"),
+                found_text(type, value), printable(to_text(type)));
 }
 
 }  // namespace
