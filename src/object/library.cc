@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "object/registry.h"
+#include "support/failures.h"
 
 namespace tenon {
 namespace {
@@ -37,14 +38,13 @@ Module module_of(const std::string& name, const std::vector<RegisteredFunction>&
 Error cannot_open(const std::string& path, const std::string& reason) {
   const size_t at = reason.find(kPrivateVersion);
   if (at == std::string::npos) {
-    return Error(ErrorKind::Unsupported, cat("library ", path, " can't be opened")).found(reason);
+    return failure(ErrorKind::Unsupported, cat("library ", path, " can't be opened"), reason);
   }
   const size_t begin = at + sizeof kPrivateVersion - 1;
   const size_t end = reason.find_first_not_of("0123456789abcdef", begin);
-  return Error(ErrorKind::Unsupported,
-               cat("library ", path, " comes from another build of Tenon than this runtime"))
-      .found(cat("build ", reason.substr(begin, end - begin)))
-      .expected(cat("build ", kBuildId))
+  return failure(ErrorKind::Unsupported,
+                 cat("library ", path, " comes from another build of Tenon than this runtime"),
+                 cat("build ", reason.substr(begin, end - begin)), cat("build ", kBuildId))
       .help("install the runtime and its libraries from one build");
 }
 
@@ -60,9 +60,8 @@ Entry open_entry(const std::string& path) {
   auto entry = reinterpret_cast<Entry>(dlsym(handle, "tenon_register_library"));
   if (entry) return entry;
   dlclose(handle);
-  throw Error(ErrorKind::Unsupported, cat("library ", path, " can't be opened"))
-      .found("no function tenon_register_library")
-      .expected("a library of packed functions for Tenon");
+  throw failure(ErrorKind::Unsupported, cat("library ", path, " can't be opened"),
+                "no function tenon_register_library", "a library of packed functions for Tenon");
 }
 
 }  // namespace

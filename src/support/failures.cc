@@ -4,24 +4,20 @@
 
 namespace tenon {
 
-namespace {
-
-Error with_rows(ErrorKind kind, std::string_view what, std::string_view found,
-                std::string_view expected) {
+Error failure(ErrorKind kind, std::string_view what, std::string_view found,
+              std::string_view expected) {
   Error error(kind, what);
   error.found(found);
   if (!expected.empty()) error.expected(expected);
   return error;
 }
 
-}  // namespace
-
 Error failure(std::string_view what, std::string_view found, std::string_view expected) {
-  return with_rows(ErrorKind::Runtime, what, found, expected);
+  return failure(ErrorKind::Runtime, what, found, expected);
 }
 
 Error misuse(std::string_view what, std::string_view found, std::string_view expected) {
-  return with_rows(ErrorKind::Usage, what, found, expected);
+  return failure(ErrorKind::Usage, what, found, expected);
 }
 
 Error division_by_zero() {

@@ -13,9 +13,12 @@ namespace tenon {
 
 // What failed, what was found and, unless it is plain, what was expected. Smaller than the same as
 // calls of an Error's functions, at each place.
+[[gnu::cold]] Error failure(ErrorKind kind, std::string_view what, std::string_view found,
+                            std::string_view expected = {});
+// The same for an error at run time.
 [[gnu::cold]] Error failure(std::string_view what, std::string_view found,
                             std::string_view expected = {});
-// The same for a Usage error: what the host did wrong.
+// The same for what the host did wrong.
 [[gnu::cold]] Error misuse(std::string_view what, std::string_view found,
                            std::string_view expected = {});
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "support/failures.h"
 #include "support/memory_file.h"
 #include "support/text.h"
 #include "vm/executable/code_hash.h"
@@ -55,9 +56,8 @@ std::vector<std::string> KernelObject::names() const {
 namespace {
 
 Error damaged_code(const std::string& name, std::string_view found, std::string_view expected) {
-  return Error(ErrorKind::Damaged, cat(name, ": its native code can't be loaded; nothing was run"))
-      .found(found)
-      .expected(expected)
+  return failure(ErrorKind::Damaged,
+                 cat(name, ": its native code can't be loaded; nothing was run"), found, expected)
       .help(kDamagedHelp);
 }
 
@@ -102,8 +102,8 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   std::memcpy(needed.data(), table->cpu_features, sizeof table->cpu_features);
   auto missing = missing_cpu_features(cpu_feature_names(needed));
   if (!missing.empty()) {
-    throw Error(ErrorKind::Unsupported, cat(name, " needs CPU features that this machine lacks"))
-        .found(cat("no ", join(missing, ", ")))
+    throw failure(ErrorKind::Unsupported, cat(name, " needs CPU features that this machine lacks"),
+                  cat("no ", join(missing, ", ")))
         .help(
             "compile it for this machine, or for a CPU with fewer features: `tenon targets` lists "
             "them");
@@ -126,9 +126,9 @@ Ref<KernelObject> KernelObject::open_best(const Unit& unit, const std::string& n
     return unit.shared_code ? open(file->view(), name, file->descriptor)
                             : open(best->host_object()->bytes, name);
   }
-  throw Error(ErrorKind::Unsupported, cat(name, " has no native code that this machine can run"))
-      .found(join(reasons, "; "))
-      .expected(cat("code for ", kHostArchitecture, " with features of this machine"))
+  throw failure(ErrorKind::Unsupported, cat(name, " has no native code that this machine can run"),
+                join(reasons, "; "),
+                cat("code for ", kHostArchitecture, " with features of this machine"))
       .help(!unit.computes.empty()
                 ? "load libtenon_compiler, which can compile the file's computes, or compile the "
                   "file for this machine"

@@ -59,8 +59,8 @@ void bind_late_constants(Unit& unit, const WeightSource& source, const std::stri
     if (c.late && c.value.is_none()) missing.push_back(printable(c.name));
   }
   if (missing.empty()) return;
-  throw Error(ErrorKind::Usage, cat(name, " needs weights that weren't provided"))
-      .found(cat("no ", join_some(missing)))
+  throw failure(ErrorKind::Usage, cat(name, " needs weights that weren't provided"),
+                cat("no ", join_some(missing)))
       .help(
           "give the weight file that it was compiled with: --weights FILE.safetensors, or in C the "
           "member `weights` of tenon_load_options");

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "support/error.h"
+#include "support/failures.h"
 #include "support/text.h"
 #include "vm/executable/elf_check.h"
 #include "vm/executable/file_format.h"
@@ -61,9 +62,8 @@ std::string place_model(std::string_view object, uint64_t file_bytes) {
     return false;
   });
   if (file_bytes > kMostElfMemory - end) {
-    throw Error(ErrorKind::Usage, "the program doesn't fit into a shared object")
-        .found(bytes_text(file_bytes))
-        .expected(cat("less than ", bytes_text(kMostElfMemory)))
+    throw failure(ErrorKind::Usage, "the program doesn't fit into a shared object",
+                  bytes_text(file_bytes), cat("less than ", bytes_text(kMostElfMemory)))
         .help("leave its weights out of it: --external-weights");
   }
   const uint64_t offset = align_up(out.size(), kPage);

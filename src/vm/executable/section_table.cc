@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "support/error.h"
+#include "support/failures.h"
 #include "support/poll.h"
 #include "support/text.h"
 #include "vm/executable/hash.h"
@@ -66,18 +67,17 @@ class TableReader {
 
   void header() {
     if (file_.size() < sizeof kMagic || std::memcmp(file_.data(), kMagic, sizeof kMagic) != 0) {
-      throw Error(ErrorKind::Damaged, cat(name_, " is not a .tnx file"))
-          .found(cat(quoted(file_.substr(0, 8)), file_.size() < 8 ? ", then the file ends" : ""))
-          .expected("the 8 bytes at the start of every .tnx file")
+      throw failure(ErrorKind::Damaged, cat(name_, " is not a .tnx file"),
+                    cat(quoted(file_.substr(0, 8)), file_.size() < 8 ? ", then the file ends" : ""),
+                    "the 8 bytes at the start of every .tnx file")
           .help("`tenon compile` makes one from a model");
     }
     if (file_.size() < 16) damaged("header", cat(file_.size(), " bytes"), "a whole header");
     std::memcpy(&header_, file_.data(), std::min(file_.size(), sizeof header_));
     table_.version = header_.version;
     if (header_.version == 0 || header_.version > kFormatVersion) {
-      throw Error(ErrorKind::Unsupported, cat(name_, " has a format that this build can't read"))
-          .found(cat("format ", header_.version))
-          .expected(cat("a format from 1 to ", kFormatVersion))
+      throw failure(ErrorKind::Unsupported, cat(name_, " has a format that this build can't read"),
+                    cat("format ", header_.version), cat("a format from 1 to ", kFormatVersion))
           .help("use a newer tenon, or compile the model with this one");
     }
     if (header_.version == 1 ? header_.section_count != kFormat1Sections
@@ -145,9 +145,9 @@ class TableReader {
   [[noreturn]] void unsupported(std::string_view found) const {
     std::vector<std::string> names;
     for (const SectionInfo& info : kSections) names.emplace_back(info.name);
-    throw Error(ErrorKind::Unsupported, cat(name_, " needs a feature that this build doesn't have"))
-        .found(found)
-        .expected(cat("the sections ", join(names, ", ")))
+    throw failure(ErrorKind::Unsupported,
+                  cat(name_, " needs a feature that this build doesn't have"), found,
+                  cat("the sections ", join(names, ", ")))
         .help("use a newer tenon, or compile the model with this one");
   }
 

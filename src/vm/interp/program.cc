@@ -4,6 +4,7 @@
 
 #include "object/library.h"
 #include "object/registry.h"
+#include "support/failures.h"
 #include "support/phase.h"
 #include "support/text.h"
 #include "vm/executable/kernel_runtime.h"
@@ -119,12 +120,12 @@ Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
 void Program::refuse_native() const {
   const bool has_computes = !calls_kernels(unit_) || !unit_.computes.empty();
   if (unit_.libraries.empty() && has_computes && !unit_.shared_code) return;
-  throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"))
-      .found(unit_.shared_code ? "a shared object, which is native code"
-             : unit_.libraries.empty()
-                 ? "native code without its computes"
-                 : cat("the required library ", printable(unit_.libraries[0])))
-      .expected("bytecode that calls functions registered for files, and kernels as computes")
+  throw failure(ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"),
+                unit_.shared_code ? "a shared object, which is native code"
+                : unit_.libraries.empty()
+                    ? "native code without its computes"
+                    : cat("the required library ", printable(unit_.libraries[0])),
+                "bytecode that calls functions registered for files, and kernels as computes")
       .help(
           "compile it to a .tnx file with --keep-computes (keep_computes=True in Python), or load "
           "it "
@@ -136,9 +137,10 @@ Ref<KernelObject> Program::compile_computes() const {
   if (unit_.computes.empty()) return {};
   const Function compile = find_function(kCompileKernels);
   if (!compile) {
-    throw Error(ErrorKind::Unsupported, cat(name_, " has kernels that this process can't compile"))
-        .found(cat("kernels as computes, but no function ", kCompileKernels, " in this process"))
-        .expected("the compiler's library, which compiles them")
+    throw failure(ErrorKind::Unsupported,
+                  cat(name_, " has kernels that this process can't compile"),
+                  cat("kernels as computes, but no function ", kCompileKernels, " in this process"),
+                  "the compiler's library, which compiles them")
         .help(trusted_ ? "load libtenon_compiler first"
                        : "load libtenon_compiler first, or load the file as trusted");
   }
@@ -174,8 +176,8 @@ void Program::use_libraries(const ProgramOptions& options) {
     libraries_.used.push_back(std::move(library));
   }
   if (missing.empty() || options.allow_missing) return;
-  throw Error(ErrorKind::Unsupported, cat(name_, " needs libraries that this process lacks"))
-      .found(cat("no ", join(missing, ", ")))
+  throw failure(ErrorKind::Unsupported, cat(name_, " needs libraries that this process lacks"),
+                cat("no ", join(missing, ", ")))
       .help(
           "load libtenon_NAME.so of each first, or put it beside the runtime; a file that needs "
           "only onednn can be compiled with --libraries none");
@@ -212,10 +214,10 @@ void Program::link_packed(const ProgramOptions& options) {
     }
   }
   if (missing.empty() || options.allow_missing) return;
-  throw Error(ErrorKind::Unsupported,
-              cat(name_, " calls functions that ",
-                  options.trusted ? "aren't registered" : "untrusted files may not call"))
-      .found(cat("no ", join_some(missing)))
+  throw failure(ErrorKind::Unsupported,
+                cat(name_, " calls functions that ",
+                    options.trusted ? "aren't registered" : "untrusted files may not call"),
+                cat("no ", join_some(missing)))
       .help(options.trusted ? "register them before you load it"
                             : "register them with TENON_FOR_FILES, or load it as trusted");
 }
