@@ -165,8 +165,9 @@ class Analysis {
   void given(const Call& call) {
     if (call.closure) own(call.closure);
     if (inputs_of(*module_, call) < call.args.size()) return;
+    const vm::Opcode opcode = instruction_of(call);
     for (size_t i = 0; i < call.args.size(); ++i) {
-      if (!borrows_argument(call, i)) own(call.args[i]);
+      if (!borrows_argument(opcode, i)) own(call.args[i]);
     }
   }
 

@@ -9,9 +9,8 @@ namespace tenon::codegen {
 
 // A parameter that holds a cell, a tuple or an array is borrowed if its function only matches it,
 // reads its fields, elements or size, or passes it on as borrowed; so is a variable for a field of
-// such a value. Nothing counts
-// references to them: the caller keeps what it lends. (The idea, too, is that of Ullrich and de
-// Moura, "Counting Immutable Beans", 2019.)
+// such a value. Nothing counts references to them: the caller keeps what it lends. (The idea, too,
+// is that of Ullrich and de Moura, "Counting Immutable Beans", 2019.)
 //
 // Three rules keep what owning is good for:
 //   - A part that is kept, or passed on as owned, makes the whole owned: if nothing else refers to

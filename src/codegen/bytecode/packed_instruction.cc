@@ -30,10 +30,9 @@ Opcode instruction_of(const graph::Call& call) {
   return found == std::end(kInstructions) ? Opcode::None : found->opcode;
 }
 
-bool borrows_argument(const graph::Call& call, size_t index) {
-  const Opcode opcode = instruction_of(call);
-  if (opcode == Opcode::None) return false;
-  return vm::info_of(opcode).specs()[index + 1].kind == vm::OperandKind::Lent;
+bool borrows_argument(Opcode opcode, size_t index) {
+  return opcode != Opcode::None &&
+         vm::info_of(opcode).specs()[index + 1].kind == vm::OperandKind::Lent;
 }
 
 }  // namespace tenon::codegen

@@ -12,7 +12,8 @@ namespace tenon::codegen {
 // other call.
 vm::Opcode instruction_of(const graph::Call& call);
 
-// Whether the call neither keeps nor changes the argument, so that a register may lend it.
-bool borrows_argument(const graph::Call& call, size_t index);
+// Whether such an instruction neither keeps nor changes the argument, so that a register may lend
+// it; false for None.
+bool borrows_argument(vm::Opcode opcode, size_t index);
 
 }  // namespace tenon::codegen

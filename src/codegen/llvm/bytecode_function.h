@@ -167,27 +167,29 @@ class FunctionTranslator {
   void or_in_machine(const vm::Instruction& in, const State& before, llvm::BasicBlock* other);
   bool get_field(const vm::Instruction& in);
   bool get_tag(const vm::Instruction& in);
-  llvm::ConstantInt* type_in(vm::Arg object, int32_t type);
   bool take_fields(const vm::Instruction& in);
   bool reuse_adt(const vm::Instruction& in);
-  // Goes to `otherwise` unless the words are an object of the type; returns it.
-  llvm::Value* object_of(Words words, llvm::ConstantInt* type, llvm::BasicBlock* otherwise);
-  // The same for a cell with that many fields.
-  llvm::Value* cell_of(Words words, size_t size, llvm::BasicBlock* otherwise);
-  llvm::Value* field_place(llvm::Value* cell, size_t index);
-  // Whether nothing else refers to the object.
-  llvm::Value* is_sole(llvm::Value* object);
-
-  // ---- bytecode_arrays.cc ----
-  bool get_element(const vm::Instruction& in);  // get_field at an index in a register
   bool array_size(const vm::Instruction& in);
   bool array_set(const vm::Instruction& in);
   bool array_push(const vm::Instruction& in);
+  // An instruction that reads an integer at that offset of an object of the type.
+  bool read_number(const vm::Instruction& in, int32_t type, int64_t offset);
   // Whether an instruction that changes an array can do so in place.
   bool may_change(const vm::Instruction& in, vm::Arg array, vm::Arg value) const;
+  // The type index in the operand's register, which may borrow.
+  llvm::ConstantInt* type_in(vm::Arg object, int32_t type);
+  void drop_last(vm::Arg object);  // at its last use
   // Goes to `otherwise` unless the condition holds.
   void require(llvm::Value* condition, llvm::BasicBlock* otherwise);
-  llvm::Value* element_place(llvm::Value* array, llvm::Value* index);
+  // Goes to `otherwise` unless the words are an object of the type; returns it.
+  llvm::Value* object_of(Words words, int32_t type, llvm::BasicBlock* otherwise);
+  // The same for a cell with that many fields.
+  llvm::Value* cell_of(Words words, size_t size, llvm::BasicBlock* otherwise);
+  // Of a field of a cell or an element of an array.
+  llvm::Value* element_place(llvm::Value* object, llvm::Value* index);
+  llvm::Value* is_tensor(Words words);
+  // Whether nothing else refers to the object.
+  llvm::Value* is_sole(llvm::Value* object);
 
   BytecodeWriter& w_;
   ModuleWriter& m_;

@@ -156,6 +156,11 @@ const Signature* signature_of(const Call& call) {
   return call.kind == CalleeKind::kPacked ? library::find_signature(call.callee.view()) : nullptr;
 }
 
+const Call* as_packed(const ExprRef& value, std::string_view function) {
+  const auto* call = value.as<Call>();
+  return call && call->kind == CalleeKind::kPacked && call->callee == function ? call : nullptr;
+}
+
 size_t inputs_of(const ModuleNode& module, const Call& call) {
   size_t inputs = call.args.size();
   if (call.kind == CalleeKind::kKernel) inputs = module.kernels.at(call.callee)->inputs.size();

@@ -6,6 +6,7 @@
 //   no_retain=true                    it retains none of its arguments after it returns
 #pragma once
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,9 @@ inline constexpr char kNoRetainAttr[] = "no_retain";
 // The signature of the library function that a packed call names; null for functions of the host
 // and for other calls.
 const library::Signature* signature_of(const Call& call);
+
+// `value` as a call of the packed function, or null.
+const Call* as_packed(const ExprRef& value, std::string_view function);
 
 // How many operands any call only reads. It writes the others, which are its destinations.
 size_t inputs_of(const ModuleNode& module, const Call& call);

@@ -161,6 +161,10 @@ bool is_unit(const TypeRef& type) {
   return tuple && tuple->fields.empty();
 }
 
+bool is_changed_in_place(const TypeRef& type) {
+  return !type.is<ScalarType>() && !type.is<TensorType>();
+}
+
 TypeRef array_type(TypeRef element) {
   auto t = make<ArrayType>();
   t->element = std::move(element);

@@ -107,6 +107,8 @@ TypeRef shape_type(const std::vector<Dim>& dims);
 TypeRef tuple_type(const std::vector<TypeRef>& fields);
 TypeRef unit_type();
 bool is_unit(const TypeRef& type);
+// Whether a program can change a value of the type in place.
+bool is_changed_in_place(const TypeRef& type);
 TypeRef array_type(TypeRef element);
 TypeRef adt_type(std::string_view name, const std::vector<TypeRef>& args);
 TypeRef type_var(std::string_view name);

@@ -7,21 +7,11 @@
 #include <unordered_set>
 #include <vector>
 
+#include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
 namespace {
-
-// The call of the packed function, or null.
-const Call* as_packed(const ExprRef& value, std::string_view name) {
-  const auto* call = value.as<Call>();
-  return call && call->kind == CalleeKind::kPacked && call->callee == name ? call : nullptr;
-}
-
-// Elements that no instruction changes in place.
-bool is_never_changed(const TypeRef& type) {
-  return type.is<ScalarType>() || type.is<TensorType>();
-}
 
 // An array and an index, of which equal ones have equal keys.
 struct Element {
@@ -59,7 +49,7 @@ class Finder {
       const Place here = next_++;
       const Call* reads = as_packed(binding->value, "vm.array_get");
       if (!reads) reads = as_packed(binding->value, "vm.array_size");
-      const bool is_plain = reads && is_never_changed(binding->var->type);
+      const bool is_plain = reads && !is_changed_in_place(binding->var->type);
       for_each_operand(binding->value,
                        [&](const Operand& operand) { use(operand, here, is_plain); });
       for_each_block(binding->value, [&](const BlockRef& inner) { number(*inner); });
@@ -82,7 +72,7 @@ class Finder {
       if (const Call* set = as_packed(binding->value, "vm.array_set")) {
         put_back(block, *binding, *set, places);
       } else if (const Call* get = as_packed(binding->value, "vm.array_get");
-                 get && !is_never_changed(binding->var->type)) {
+                 get && is_changed_in_place(binding->var->type)) {
         read.push_back(element_of(*get));
         read_[read.back()].push_back(binding->var.get());
       }

@@ -21,11 +21,6 @@ void collect(const Block& block, Readings* readings) {
   }
 }
 
-// Whether a program can change the value.
-bool is_changed_in_place(const TypeRef& type) {
-  return !type.is<ScalarType>() && !type.is<TensorType>();
-}
-
 class Gatherer : public Rewriter {
  protected:
   void enter(const FunctionRef& function) override {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ir/packed_call.h"
 #include "graph/ir/value_words.h"
 
 namespace tenon::onnx {
@@ -53,8 +54,7 @@ TypeRef of_kind(std::string_view kind) {
 
 const Call* call_of(const NodeContext& cx, const Operand& x, std::string_view packed) {
   const graph::ExprRef definition = cx.b.definition_of(x);
-  const auto* call = definition ? definition.as<Call>() : nullptr;
-  return call && call->kind == CalleeKind::kPacked && call->callee == packed ? call : nullptr;
+  return definition ? graph::as_packed(definition, packed) : nullptr;
 }
 
 const Construct* constructed(const NodeContext& cx, const Operand& x) {

@@ -1,11 +1,8 @@
 #include "vm/interp/dispatch.h"
 
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 
-#include "object/array.h"
-#include "object/cell.h"
 #include "support/text.h"
 #include "vm/interp/arithmetic.h"
 #include "vm/interp/slow_path.h"
@@ -243,25 +240,6 @@ inline RegisterWords of_float(bool v) {
 }
 inline const Op* ahead(const Op* pc, int64_t bytes) {
   return reinterpret_cast<const Op*>(reinterpret_cast<const char*>(pc) + bytes);
-}
-
-// A field of a cell or an array, which may be borrowed. Null if there is none, and for a tensor,
-// which may have to be made read-only.
-inline const Any* field_at(const AnyView& object, uint64_t index) {
-  const int32_t type = std::abs(object.type_index);
-  const Any* fields = nullptr;
-  uint64_t size = 0;
-  if (type == TypeIndex::Cell) {
-    const auto* cell = static_cast<const CellObj*>(object.v.object);
-    fields = cell->begin();
-    size = static_cast<uint64_t>(cell->size);
-  } else if (type == TypeIndex::Array) {
-    const auto* array = static_cast<const ArrayObj*>(object.v.object);
-    fields = array->begin();
-    size = static_cast<uint64_t>(array->size);
-  }
-  if (index >= size || fields[index].type_index == TypeIndex::Tensor) return nullptr;
-  return fields + index;
 }
 
 // Places the arguments in a new frame, whose registers are None.
@@ -503,10 +481,11 @@ handle_FieldOfRegister:
   borrows = pc->c >> 31;  // then all bits of the index are inverted
   index = pc->c ^ borrows;
 field : {
-  const Any* const field = field_at(at(base, pc->b), static_cast<uint64_t>(index));
-  if (!field) [[unlikely]]
-    goto run_slow;
-  PUT_NEXT(at(base, pc->a), borrows ? borrowed(*field) : shared(*field));
+  const std::span<const Any> fields = fields_of(at(base, pc->b));
+  const auto place = static_cast<size_t>(index);
+  if (place >= fields.size() || fields[place].type_index == TypeIndex::Tensor) [[unlikely]]
+    goto run_slow;  // which may have to make the tensor read-only
+  PUT_NEXT(at(base, pc->a), borrows ? borrowed(fields[place]) : shared(fields[place]));
 }
 handle_SetElement : {
   const AnyView &array = at(base, pc->a), &at_index = at(base, pc->b);

@@ -1,6 +1,11 @@
 // The dispatch loop: runs pre-decoded code by jumping from handler to handler.
 #pragma once
 
+#include <cstdlib>
+#include <span>
+
+#include "object/array.h"
+#include "object/cell.h"
 #include "vm/interp/machine.h"
 #include "vm/interp/op.h"
 #include "vm/isa/operand_index.h"
@@ -126,6 +131,18 @@ inline RegisterWords moved(AnyView& reg) {
 inline RegisterWords taken(const ValueRef& ref, AnyView* base) {
   if (ref.constant) return shared(*ref.constant);
   return ref.last ? moved(base[ref.reg]) : shared(base[ref.reg]);
+}
+
+// The fields of a cell or an array, which may be borrowed; without data for other values.
+inline std::span<const Any> fields_of(const AnyView& object) {
+  const int32_t type = std::abs(object.type_index);
+  if (type == TypeIndex::Cell) {
+    const auto* cell = static_cast<const CellObj*>(object.v.object);
+    return {cell->begin(), static_cast<size_t>(cell->size)};
+  }
+  if (type != TypeIndex::Array) return {};
+  const auto* array = static_cast<const ArrayObj*>(object.v.object);
+  return {array->begin(), static_cast<size_t>(array->size)};
 }
 
 // The value for a register that borrows: an object's type index is negated, so that it isn't

@@ -91,24 +91,13 @@ void op_alloc_tuple(Machine&, const Op& op, AnyView* base) {
 void op_get_field(Machine& m, const Op& op, AnyView* base) {
   const Values<Opcode::GetField> in(op);
   const AnyView& object = value_of(in["object"], base);
-  const int32_t type = std::abs(object.type_index);  // a borrowed object's is negative
   const int64_t index = integer(in["index"], base, in.mnemonic);
-  const Any* begin = nullptr;
-  int64_t size = 0;
-  if (type == TypeIndex::Cell) {
-    const auto* cell = static_cast<const CellObj*>(object.v.object);
-    begin = cell->begin();
-    size = cell->size;
-  } else if (type == TypeIndex::Array) {
-    const auto* array = static_cast<const ArrayObj*>(object.v.object);
-    begin = array->begin();
-    size = array->size;
-  } else {
-    fail_no_cell("get_field needs a cell or a tuple", object);
-  }
-  if (index < 0 || index >= size) [[unlikely]]
-    fail_index(index, size);
-  finish(op, base, op.c < 0 ? borrowed(begin[index]) : admitted(m, shared(begin[index])));
+  const std::span<const Any> fields = fields_of(object);
+  if (!fields.data()) fail_no_cell("get_field needs a cell or a tuple", object);
+  const auto place = static_cast<size_t>(index);
+  if (place >= fields.size()) [[unlikely]]
+    fail_index(index, static_cast<int64_t>(fields.size()));
+  finish(op, base, op.c < 0 ? borrowed(fields[place]) : admitted(m, shared(fields[place])));
 }
 
 void op_borrow_field(Machine& m, const Op& op, AnyView* base) {

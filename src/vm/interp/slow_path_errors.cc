@@ -78,21 +78,21 @@ struct Place {
   Place place = place_of(m, op);
   const ValueRef& ref = matched(op);
   if (!place.unit || ref.constant) return {};
-  std::string which, found;
+  std::string which, holder;
   for (auto reg = static_cast<uint32_t>(ref.reg);;) {
     const Source source = source_of(*place.unit, reg, place.offset);
-    if (source.kind != Source::Kind::Instruction) return found;
+    if (source.kind != Source::Kind::Instruction) return holder;
     const Instruction& in = source.writer;
     if (in.opcode() == Opcode::GetField) {
       const Arg index = in.arg(operand(Opcode::GetField, "index"));
-      found = "a tuple or an array holds ";
-      if (index.is_register()) return found;
+      holder = "a tuple or an array holds ";
+      if (index.is_register()) return holder;
       which = cat("as result ", index.value(), " ");
       reg = in.arg(operand(Opcode::GetField, "object")).index();
       place.offset = source.offset;
       continue;
     }
-    if (in.opcode() != Opcode::CallPacked) return found;
+    if (in.opcode() != Opcode::CallPacked) return holder;
     const uint32_t callee = in.arg(operand(Opcode::CallPacked, "callee")).index();
     return cat("function '", printable(m.running_program().unit().packed[callee].name),
                "' returned ", which);
