@@ -66,12 +66,12 @@ T with_defaults(const T& given, T defaults, size_t first, const char* name) {
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void fail_type(const char* what, int32_t type_index) {
-  throw misuse(what, type_name(type_index));
+  throw_misuse(what, type_name(type_index));
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void fail_index(const char* what, int64_t index,
                                                               size_t size) {
-  throw misuse(what, cat(index), cat("a number below ", size));
+  throw_misuse(what, cat(index), cat("a number below ", size));
 }
 
 // The value as a T, through `admit`; a Usage error if it isn't one.

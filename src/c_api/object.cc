@@ -217,7 +217,7 @@ int tenon_tensor_create(const int64_t* shape, int32_t rank, DLDataType dtype, DL
     need(rank >= 0 && (shape || rank == 0) && out,
          "shape and out must not be NULL, nor rank negative");
     if (rank > kMaxRank) {
-      throw misuse("a tensor has too many dimensions", cat(rank), cat("at most ", kMaxRank));
+      throw_misuse("a tensor has too many dimensions", cat(rank), cat("at most ", kMaxRank));
     }
     DataType t = dtype;
     if (!is_tensor_dtype(t)) {

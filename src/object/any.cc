@@ -2,6 +2,7 @@
 
 #include "object/reflect.h"
 #include "object/string.h"
+#include "support/failures.h"
 
 namespace tenon {
 
@@ -61,9 +62,7 @@ namespace tenon {
 }
 
 [[gnu::cold]] void AnyView::fail(const std::string& wanted) const {
-  throw Error(ErrorKind::Usage, cat("a value is not of type ", wanted))
-      .expected(wanted)
-      .found(type_name(type_index));
+  throw_misuse(cat("a value is not of type ", wanted), type_name(type_index), wanted);
 }
 
 bool AnyView::same_slow(const AnyView& o) const {

@@ -3,6 +3,7 @@
 
 #include "object/new_tensor.h"
 #include "support/error.h"
+#include "support/failures.h"
 
 namespace tenon {
 
@@ -46,9 +47,9 @@ Tensor Tensor::from_dlpack(DLManagedTensorVersioned* managed) {
   const HostMemory memory = memory_of(managed);
   if (managed->version.major != DLPACK_MAJOR_VERSION) {
     const std::unique_ptr<void, void (*)(void*)> ended(memory.context, memory.end);
-    throw Error(ErrorKind::Unsupported, "a DLPack tensor of an unsupported version")
-        .expected(cat(DLPACK_MAJOR_VERSION, ".x"))
-        .found(cat(managed->version.major, '.', managed->version.minor));
+    throw_failure(ErrorKind::Unsupported, "a DLPack tensor of an unsupported version",
+                  cat(managed->version.major, '.', managed->version.minor),
+                  cat(DLPACK_MAJOR_VERSION, ".x"));
   }
   const bool read_only = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
   return host_tensor(managed->dl_tensor, read_only, memory);

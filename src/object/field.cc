@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "support/failures.h"
+
 namespace tenon {
 
 namespace {
@@ -26,9 +28,7 @@ Any span_value(const Span& s) {
 }
 
 [[noreturn]] void fail_field(const Field& f, const std::string& expected, const AnyView& found) {
-  throw Error(ErrorKind::Usage, cat("field ", f.name, " can't hold this value"))
-      .expected(expected)
-      .found(repr(found, 200));
+  throw_misuse(cat("field ", f.name, " can't hold this value"), repr(found, 200), expected);
 }
 
 template <class T>

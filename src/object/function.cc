@@ -3,6 +3,7 @@
 #include <new>
 
 #include "object/tensor.h"
+#include "support/failures.h"
 #include "support/thread_slot.h"
 
 namespace tenon {
@@ -166,9 +167,8 @@ std::string_view call_name(std::string_view name) {
 
 [[gnu::cold]] void fail_argument(std::string_view name, int32_t i, const std::string& wanted,
                                  const AnyView& found) {
-  throw Error(ErrorKind::Usage, cat("argument ", i, " of ", call_name(name), " has the wrong type"))
-      .expected(wanted)
-      .found(type_name(found.type_index));
+  throw_misuse(cat("argument ", i, " of ", call_name(name), " has the wrong type"),
+               type_name(found.type_index), wanted);
 }
 
 struct CFunction : FunctionObj {

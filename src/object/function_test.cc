@@ -51,8 +51,8 @@ TEST(Function, NamesTheArgumentThatDoesNotFit) {
   EXPECT_EQ(failure_of([&] { f(1); }), "error: my.add takes 2 arguments, not 1");
   EXPECT_EQ(failure_of([&] { f(1, 2); }),
             "error: argument 1 of my.add has the wrong type\n"
-            "  expected  tensor\n"
-            "  found     int");
+            "  found     int\n"
+            "  expected  tensor");
 }
 
 TEST(Function, SeesHandlesWithoutCountingThem) {

@@ -99,10 +99,10 @@ Ref<HostObj> make_host_object(int32_t type_index, std::span<const AnyView> field
   const bool is_host_type = type_index >= HostObj::kTypeIndex && type_index <= HostObj::kTypeLast;
   const TypeInfo* type = is_host_type ? find_type(type_index) : nullptr;
   if (!type) {
-    throw misuse("no type of a host has this number", cat(type_index));
+    throw_misuse("no type of a host has this number", cat(type_index));
   }
   if (fields.size() != type->fields.size()) {
-    throw misuse(cat("an object of type ", quoted(type->type_key), " needs a value for each field"),
+    throw_misuse(cat("an object of type ", quoted(type->type_key), " needs a value for each field"),
                  counted(fields.size(), "value"), cat(type->fields.size()));
   }
   std::vector<Any> values;

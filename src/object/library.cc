@@ -60,7 +60,7 @@ Entry open_entry(const std::string& path) {
   auto entry = reinterpret_cast<Entry>(dlsym(handle, "tenon_register_library"));
   if (entry) return entry;
   dlclose(handle);
-  throw failure(ErrorKind::Unsupported, cat("library ", path, " can't be opened"),
+  throw_failure(ErrorKind::Unsupported, cat("library ", path, " can't be opened"),
                 "no function tenon_register_library", "a library of packed functions for Tenon");
 }
 

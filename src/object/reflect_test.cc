@@ -45,11 +45,11 @@ TEST_F(Reflect, AFieldRefusesAnotherType) {
   };
   EXPECT_EQ(message("numbers", Array<String>{"x"}),
             "error: field numbers can't hold this value\n"
-            "  expected  array of int64\n  found     [\"x\"]");
+            "  found     [\"x\"]\n  expected  array of int64");
   EXPECT_EQ(message("i", int64_t{1} << 40),
-            "error: field i can't hold this value\n  expected  int32\n  found     1099511627776");
+            "error: field i can't hold this value\n  found     1099511627776\n  expected  int32");
   EXPECT_EQ(message("color", 2),
-            "error: field color can't hold this value\n  expected  red, green\n  found     2");
+            "error: field color can't hold this value\n  found     2\n  expected  red, green");
   EXPECT_EQ(message("color", "green"), "no error");
   EXPECT_EQ(k->color, Color::Green);
   auto a = make<Add>();

@@ -126,7 +126,7 @@ inline Fault fault_in(const DLTensor& t) {
   if (fault == Fault::Shape) found = cat("the shape ", to_text(shape_of(t)));
   if (fault == Fault::Strides)
     found = cat("strides ", to_text(std::span<const int64_t>(t.strides, shape_of(t).size())));
-  throw Error(ErrorKind::Usage, "invalid DLPack tensor").found(found);
+  throw_misuse("invalid DLPack tensor", found);
 }
 
 // The same for a tensor of the host's. Throws Usage for an invalid one and Unsupported for its
@@ -264,7 +264,7 @@ Tensor Tensor::view(const void* data, std::span<const int64_t> shape, DataType d
 Tensor Tensor::reshaped(std::span<const int64_t> to) const {
   auto n = element_count(to);
   if (!compact() || !n || *n != count() || to.size() > kMaxRank) {
-    throw failure(cat("a tensor can't be reshaped to ", to_text(to)),
+    throw_failure(cat("a tensor can't be reshaped to ", to_text(to)),
                   cat(tenon::to_text(*this), compact() ? "" : ", not compact"),
                   "a compact tensor of as many elements");
   }

@@ -24,6 +24,19 @@ Error division_by_zero() {
   return Error(ErrorKind::Runtime, TENON_DIVISION_BY_ZERO);
 }
 
+void throw_failure(ErrorKind kind, std::string_view what, std::string_view found,
+                   std::string_view expected) {
+  throw failure(kind, what, found, expected);
+}
+
+void throw_failure(std::string_view what, std::string_view found, std::string_view expected) {
+  throw failure(what, found, expected);
+}
+
+void throw_misuse(std::string_view what, std::string_view found, std::string_view expected) {
+  throw misuse(what, found, expected);
+}
+
 Error size_overflow(int64_t a, int64_t b) {
   return Error(ErrorKind::Runtime, "a size computation overflows 64 bits")
       .found(cat("operands ", a, " and ", b))

@@ -22,6 +22,14 @@ namespace tenon {
 [[gnu::cold]] Error misuse(std::string_view what, std::string_view found,
                            std::string_view expected = {});
 
+// The same, thrown: a smaller call than `throw failure(...)`.
+[[noreturn, gnu::cold]] void throw_failure(ErrorKind kind, std::string_view what,
+                                           std::string_view found, std::string_view expected = {});
+[[noreturn, gnu::cold]] void throw_failure(std::string_view what, std::string_view found,
+                                           std::string_view expected = {});
+[[noreturn, gnu::cold]] void throw_misuse(std::string_view what, std::string_view found,
+                                          std::string_view expected = {});
+
 // A literal, since the table of kernels' errors (vm/executable/kernel_errors.def) joins it.
 #define TENON_DIVISION_BY_ZERO "integer division by zero"
 

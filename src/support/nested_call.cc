@@ -1,6 +1,7 @@
 #include "support/nested_call.h"
 
 #include "support/error.h"
+#include "support/failures.h"
 #include "support/native_stack.h"
 #include "support/text.h"
 
@@ -14,10 +15,10 @@ NestedCall::NestedCall(int* depth, size_t stack) : depth_(depth) {
         .help("call functions directly, within the host or within the program");
   }
   if (const size_t left = native_stack_left(); left < stack) {
-    throw Error(ErrorKind::Runtime, "the thread's native stack is too small for the call")
-        .found(
-            cat(bytes_text(left), " left, within ", counted(static_cast<uint64_t>(*depth), "call")))
-        .expected(bytes_text(stack))
+    throw failure(
+        "the thread's native stack is too small for the call",
+        cat(bytes_text(left), " left, within ", counted(static_cast<uint64_t>(*depth), "call")),
+        bytes_text(stack))
         .help("nest fewer calls between the host and programs, or give the thread a larger stack");
   }
   ++*depth;

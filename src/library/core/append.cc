@@ -83,7 +83,7 @@ int append(void* self, const AnyView* args, int32_t n, Any* result) {
     require_host(kName, "x", x);
     require_host(kName, "row", row);
     if (!fits(x, row)) {
-      throw failure(cat(kName, ": the row does not match x"),
+      throw_failure(cat(kName, ": the row does not match x"),
                     tensor_type_text(row.dtype(), row.shape()),
                     cat("a row of ", tensor_type_text(x.dtype(), x.shape())));
     }

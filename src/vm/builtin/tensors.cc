@@ -11,7 +11,7 @@ namespace tenon::vm {
 namespace {
 
 void need(bool holds, const char* what, const Tensor& t) {
-  if (!holds) throw failure(what, t ? to_text(t) : "None");
+  if (!holds) throw_failure(what, t ? to_text(t) : "None");
 }
 
 Tensor copy(const Tensor& t) {
@@ -44,7 +44,7 @@ Shape tensor_to_shape(const Tensor& t) {
   std::vector<int64_t> dims(static_cast<size_t>(t.dim(0)));
   t.copy_elements(dims.data());  // the elements may be unaligned
   if (!element_count(dims)) {
-    throw failure("the elements are not a shape", tenon::to_text(std::span<const int64_t>(dims)));
+    throw_failure("the elements are not a shape", tenon::to_text(std::span<const int64_t>(dims)));
   }
   return Shape(dims);
 }

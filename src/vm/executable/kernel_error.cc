@@ -101,9 +101,8 @@ Error kernel_error(const char* kernel, KernelError code, int32_t argument, int32
 }
 
 Error abi_error(std::string_view name, const char* what, uint32_t found, uint32_t expected) {
-  return Error(ErrorKind::Unsupported, cat(name, " has ", what))
-      .found(cat("version ", found))
-      .expected(cat("version ", expected))
+  return failure(ErrorKind::Unsupported, cat(name, " has ", what), cat("version ", found),
+                 cat("version ", expected))
       .help("compile it again with this version");
 }
 

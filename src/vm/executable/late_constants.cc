@@ -25,7 +25,7 @@ Tensor fitting(const Constant& c, const Tensor& tensor, const std::string& name)
   const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
   if (tensor.dtype() != late.dtype || shape != late.shape ||
       tensor.device().device_type != kDLCPU) {
-    throw misuse(cat("weight ", quoted(c.name), " doesn't fit ", name), to_text(tensor),
+    throw_misuse(cat("weight ", quoted(c.name), " doesn't fit ", name), to_text(tensor),
                  tensor_type_text(late.dtype, late.shape));
   }
   const auto address = reinterpret_cast<uintptr_t>(tensor.data());

@@ -112,7 +112,7 @@ void Dispatch::stop_if_asked(Machine& m) {
     if (role_of(in, i) != OperandRole::ReadsNumber || !a.is_register()) continue;
     const AnyView& v = m.base_[a.index()];
     if (is_integer(v)) continue;
-    throw failure(cat(in.info->mnemonic, " needs an integer"),
+    throw_failure(cat(in.info->mnemonic, " needs an integer"),
                   cat(type_name(v.type_index), " in register ", to_text(a)));
   }
   throw Error(ErrorKind::Internal,
@@ -337,7 +337,7 @@ AnyView* Dispatch::last_use(Machine& m, const Object* function, int32_t i) {
 
 const FunctionCode* Dispatch::closure_code(Machine& m, const Op& op, const AnyView& callee) {
   if (callee.type_index != TypeIndex::Function) {
-    throw failure("the called value is not a function", type_name(callee.type_index));
+    throw_failure("the called value is not a function", type_name(callee.type_index));
   }
   const ClosureObj* closure = ClosureObj::of_program(callee, m.running_);
   if (!closure) return nullptr;

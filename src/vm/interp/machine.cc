@@ -194,7 +194,7 @@ void Machine::release_stack() noexcept {
 
 Pool& Machine::pool_on(DLDevice device) const {
   if (device.device_type != kCpu.device_type || device.device_id != kCpu.device_id) {
-    throw failure(ErrorKind::Unsupported, "this machine can't allocate on the device",
+    throw_failure(ErrorKind::Unsupported, "this machine can't allocate on the device",
                   tenon::to_text(device), tenon::to_text(kCpu));
   }
   return *pool_;

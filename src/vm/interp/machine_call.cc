@@ -54,7 +54,7 @@ Any Machine::call(std::string_view function, std::span<const AnyView> args) {
 [[noreturn, gnu::cold]] static void fail_arity(const FunctionUnit& unit, size_t arguments) {
   std::vector<std::string> wanted;
   for (const Param& p : unit.params) wanted.push_back(printable(cat(p.name, ": ", p.type)));
-  throw misuse(cat("function '", printable(unit.name),
+  throw_misuse(cat("function '", printable(unit.name),
                    "' is called with the wrong "
                    "number of arguments"),
                cat(arguments), cat(unit.params.size(), " (", join(wanted, ", "), ")"));

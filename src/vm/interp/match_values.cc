@@ -83,7 +83,7 @@ std::string found_text(const SignatureType& type, const AnyView& value) {
 
 [[noreturn]] void fail(const FunctionUnit& function, const std::string& which,
                        const SignatureType& type, const AnyView& value) {
-  throw failure(cat("function '", printable(function.name), "' returned ", which,
+  throw_failure(cat("function '", printable(function.name), "' returned ", which,
                     "a value that doesn't match its signature"),
                 found_text(type, value), printable(to_text(type)));
 }
@@ -99,7 +99,7 @@ void check_unmatched(const FunctionUnit& function, size_t captures, std::span<co
   for (size_t i = 0; i < args.size(); ++i) {
     const Param& param = function.params[captures + i];
     if (!is_unmatched(param.type) || fits(param.type, args[i])) continue;
-    throw misuse(cat("input '", printable(param.name), "' does not fit ", printable(program)),
+    throw_misuse(cat("input '", printable(param.name), "' does not fit ", printable(program)),
                  found_text(param.type, args[i]), printable(to_text(param.type)));
   }
 }
@@ -118,7 +118,7 @@ void check_result(const FunctionUnit& function, const AnyView& value) {
 void check_output(const FunctionUnit& function, size_t result, const AnyView& value) {
   const SignatureType& type = function.result.results()[result];
   if (value.type_index == TypeIndex::Tensor && fits(type, value)) return;
-  throw misuse(
+  throw_misuse(
       cat("output ", result, " can't hold the result of function '", printable(function.name), "'"),
       found_text(type, value), printable(to_text(type)));
 }

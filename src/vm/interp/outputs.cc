@@ -59,7 +59,7 @@ Outputs::Outputs(const FunctionUnit& function, std::span<const AnyView> given,
                  std::span<const AnyView> args)
     : function_(function), given_(given) {
   if (given.size() != function.result.results().size()) {
-    throw misuse("a call needs one output, or None, for each result",
+    throw_misuse("a call needs one output, or None, for each result",
                  counted(given.size(), "output"), printable(to_text(function.result)));
   }
   const bool available = std::ranges::all_of(args, is_plain);
@@ -79,7 +79,7 @@ Outputs::Outputs(const FunctionUnit& function, std::span<const AnyView> given,
       if (other && overlap(t, other)) fault = " overlaps another output";
     }
     if (fault) {
-      throw misuse(cat("output ", i, fault), to_text(t),
+      throw_misuse(cat("output ", i, fault), to_text(t),
                    "a writable, compact tensor on the CPU with memory of its own");
     }
     if (available && i < kMostTaken) available_ |= uint64_t{1} << i;
@@ -119,7 +119,7 @@ Any Outputs::filled(Any result) {
     const auto apart = [&] { return is_output(from) ? copy_of(from) : from; };
     if (!to) return Any(apart());
     if (from.dtype() != to.dtype() || !std::ranges::equal(from.shape(), to.shape())) {
-      throw misuse(cat("output ", i, " doesn't have the type of the result"), to_text(to),
+      throw_misuse(cat("output ", i, " doesn't have the type of the result"), to_text(to),
                    to_text(from));
     }
     if (from.data() != to.data()) copies.emplace_back(apart(), to);

@@ -8,6 +8,7 @@
 
 #include "device/call_context.h"
 #include "device/device.h"
+#include "support/failures.h"
 #include "support/text.h"
 #include "vm/isa/limits.h"
 
@@ -82,10 +83,8 @@ bool Pool::count_outside(size_t bytes) {
 }
 
 [[gnu::cold]] void Pool::fail_cap(std::string_view found) const {
-  throw Error(ErrorKind::Runtime, "the call would exceed its memory limit")
+  throw failure("the call would exceed its memory limit", found, cat("at most ", bytes_text(cap_)))
       .stopped_by(StopCause::Memory)
-      .found(found)
-      .expected(cat("at most ", bytes_text(cap_)))
       .help("raise the call's memory limit");
 }
 

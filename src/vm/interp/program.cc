@@ -276,10 +276,10 @@ Error unknown_function(std::string_view program, std::string_view function,
 
 void Program::fail_arity(const FunctionCode& code, size_t captures, size_t arguments,
                          ErrorKind kind) const {
-  throw Error(kind, cat("'", printable(function_unit(code).name),
-                        "' is called with the wrong number of arguments"))
-      .found(cat(arguments))
-      .expected(cat(static_cast<size_t>(code.params) - captures));
+  throw_failure(kind,
+                cat("'", printable(function_unit(code).name),
+                    "' is called with the wrong number of arguments"),
+                cat(arguments), cat(static_cast<size_t>(code.params) - captures));
 }
 
 std::string Program::frame_text(const Op* op) const {

@@ -27,7 +27,7 @@ void binary(Machine&, const Op& op, AnyView* base) {
     return put_result(base, op.a, float_result(o.operation->opcode, a, b));
   }
   if (!is_integer(a) || !is_integer(b)) {
-    throw failure(cat(info_of(o.operation->opcode).mnemonic, " needs an integer"),
+    throw_failure(cat(info_of(o.operation->opcode).mnemonic, " needs an integer"),
                   type_name((is_integer(a) ? b : a).type_index));
   }
   int64_t r = 0;
@@ -47,7 +47,7 @@ void op_narrow(Machine&, const Op& op, AnyView* base) {
   const int64_t v = integer(in["a"], base, in.mnemonic);
   const DataType t = op.operands->dtype;
   if (!t.is_int() && !t.is_bool()) {
-    throw failure("narrow converts only to integers", to_text(t));
+    throw_failure("narrow converts only to integers", to_text(t));
   }
   finish(op, base, scalar(wrap_to(t, v), t.is_bool()));
 }

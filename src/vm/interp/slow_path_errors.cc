@@ -201,39 +201,39 @@ std::string pattern_text(const DimCheck& check, const AnyView* base) {
 }  // namespace
 
 void fail_type(const char* wanted, const char* what, const AnyView& found) {
-  throw failure(cat(wanted, " is required for ", what), type_name(found.type_index));
+  throw_failure(cat(wanted, " is required for ", what), type_name(found.type_index));
 }
 void fail_no_cell(const char* message, const AnyView& found) {
-  throw failure(message, type_name(unborrowed(found).type_index));
+  throw_failure(message, type_name(unborrowed(found).type_index));
 }
 void fail_no_shape(const char* what, const AnyView& found) {
-  throw failure(cat(what, " needs a shape or tensor"), type_name(found.type_index));
+  throw_failure(cat(what, " needs a shape or tensor"), type_name(found.type_index));
 }
 void fail_index(int64_t index, int64_t size) {
   throw index_out_of_range(index, static_cast<size_t>(size));
 }
 void fail_axis(const AnyView& axis, size_t rank) {
-  throw failure("an axis is out of range", value_text(axis),
+  throw_failure("an axis is out of range", value_text(axis),
                 cat("an axis of a value of rank ", rank));
 }
 void fail_negative(const char* what, size_t axis, int64_t found) {
-  throw failure(cat("a dimension of ", what, " is negative"), cat(found, " for axis ", axis),
+  throw_failure(cat("a dimension of ", what, " is negative"), cat(found, " for axis ", axis),
                 "an integer that is not negative");
 }
 void fail_storage_size(int64_t size) {
-  throw failure("invalid storage size", cat(size, " bytes"), cat("0 to ", kMaxStorageBytes));
+  throw_failure("invalid storage size", cat(size, " bytes"), cat("0 to ", kMaxStorageBytes));
 }
 void fail_offset(int64_t offset) {
-  throw failure("a tensor's offset is negative", cat(offset));
+  throw_failure("a tensor's offset is negative", cat(offset));
 }
 void fail_element_count(size_t wanted, const Tensor& found) {
   throw wrong_element_count(wanted, to_text(found));
 }
 void fail_element_type(DataType dtype) {
-  throw failure("a register can't hold elements of this type", to_text(dtype));
+  throw_failure("a register can't hold elements of this type", to_text(dtype));
 }
 void fail_element(DataType dtype, const AnyView& found) {
-  throw failure("an element of make_tensor is of another type", type_name(found.type_index),
+  throw_failure("an element of make_tensor is of another type", type_name(found.type_index),
                 to_text(dtype));
 }
 

@@ -15,14 +15,14 @@ namespace {
 
 double number(const AnyView& v, std::string_view what) {
   if (v.type_index != TypeIndex::Float) {
-    throw failure(cat(what, " needs a float"), type_name(v.type_index));
+    throw_failure(cat(what, " needs a float"), type_name(v.type_index));
   }
   return v.v.f;
 }
 
 // Files can state any dtype.
 void require(bool good, std::string_view what, DataType found) {
-  if (!good) throw failure(cat(what, " of another type"), to_text(found));
+  if (!good) throw_failure(cat(what, " of another type"), to_text(found));
 }
 
 }  // namespace

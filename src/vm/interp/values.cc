@@ -66,7 +66,7 @@ Function ClosureObj::bound(std::span<const AnyView> args) const {
   const auto& owner = static_cast<const Program&>(*program);
   const auto open = static_cast<size_t>(code->params) - size;
   if (args.size() > open) {
-    throw misuse("more arguments are bound than the function has parameters", cat(args.size()),
+    throw_misuse("more arguments are bound than the function has parameters", cat(args.size()),
                  cat("at most ", open));
   }
   auto made = of(owner, *code, size + args.size(), account);

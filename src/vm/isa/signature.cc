@@ -5,6 +5,7 @@
 
 #include "object/tensor.h"
 #include "support/error.h"
+#include "support/failures.h"
 #include "support/text.h"
 #include "vm/isa/limits.h"
 
@@ -334,10 +335,10 @@ class Substitution {
   void count(size_t parts) {
     done_ += parts;
     if (done_ <= kMostTypeParts) return;
-    throw Error(ErrorKind::Unsupported, "the type of a value's part is too large to look at")
-        .found(
-            cat("a value of the data type ", of_.name, ", which contains itself with larger types"))
-        .expected(cat("types of at most ", kMostTypeParts, " parts"));
+    throw_failure(
+        ErrorKind::Unsupported, "the type of a value's part is too large to look at",
+        cat("a value of the data type ", of_.name, ", which contains itself with larger types"),
+        cat("types of at most ", kMostTypeParts, " parts"));
   }
 
   const std::vector<std::string>& params_;
