@@ -1,6 +1,9 @@
 // Shared objects that hold a program (vm/executable/model_abi.h).
+#include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -12,6 +15,7 @@
 #include "support/output_file.h"
 #include "support/test_error.h"
 #include "vm/executable/elf_check.h"
+#include "vm/executable/kernel_object.h"
 #include "vm/executable/model_abi.h"
 #include "vm/executable/place_model.h"
 #include "vm/executable/read_file.h"
@@ -69,6 +73,57 @@ ModelTable table_of_object() {
   ElfModel model;
   vm::why_not_closed(object(), &model);
   return model.table;
+}
+
+// Opens an object that may be damaged, and reads its tables.
+void use(const std::string& bytes, const vm::Unit& unit) {
+  try {
+    const Ref<vm::KernelObject> opened = vm::KernelObject::open(bytes, "test");
+    for (const std::string& name : opened->names()) opened->find(name);
+    opened->code_of(unit, "test");
+  } catch (const Error&) {
+  }
+}
+
+// A damaged object is refused, or its tables can be read: everything but its code is changed, byte
+// by byte.
+TEST(SharedObject, EachByteOfItsTablesMayBeDamaged) {
+  const std::string& whole = object();
+  const vm::Unit unit = unit_for_shared();
+  ElfModel model;
+  ASSERT_EQ(vm::why_not_closed(whole, &model), std::nullopt);
+  ASSERT_TRUE(model.kernels && model.code);
+  const auto end = static_cast<size_t>(model.file.data() - whole.data());
+  std::vector<bool> is_code(end);
+  const auto* header = reinterpret_cast<const Elf64_Ehdr*>(whole.data());
+  const auto* segments = reinterpret_cast<const Elf64_Phdr*>(whole.data() + header->e_phoff);
+  for (int i = 0; i < header->e_phnum; ++i) {
+    if (segments[i].p_type != PT_LOAD || !(segments[i].p_flags & PF_X)) continue;
+    std::fill_n(is_code.begin() + static_cast<int64_t>(segments[i].p_offset), segments[i].p_filesz,
+                true);
+  }
+  const auto try_changes = [&](size_t from, size_t to) {
+    std::string mutant = whole;
+    for (size_t at = from; at < to; ++at) {
+      if (is_code[at]) continue;
+      for (const int change : {1, 0x10, 0x80, 0xff}) {
+        mutant[at] = static_cast<char>(whole[at] ^ change);
+        use(mutant, unit);
+      }
+      mutant[at] = whole[at];
+    }
+  };
+  constexpr size_t kPart = 512;
+  for (size_t at = 0; at < end; at += kPart) {
+    const pid_t child = fork();
+    if (child == 0) {
+      try_changes(at, std::min(at + kPart, end));
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "bytes from " << at << " on";
+  }
 }
 
 float last_of(const Program& program, int64_t times) {

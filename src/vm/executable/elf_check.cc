@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "support/text.h"
+#include "vm/executable/code_abi.h"
 #include "vm/executable/file_format.h"
+#include "vm/executable/kernel_abi.h"
 
 namespace tenon::vm {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+constexpr uint64_t kWord = 8;  // of a pointer
 
 struct Machine {
   uint16_t number;
@@ -48,13 +51,16 @@ class ElfCheck {
     if (const char* why = segments()) return why;
     if (const char* why = dynamic_section()) return why;
     if (const char* why = symbols()) return why;
-    return relocations();
+    if (const char* why = relocations()) return why;
+    return tables();
   }
 
   // Of an object that is closed.
   void find_model(ElfModel* out) const {
+    out->kernels = kernels_;
+    out->code = code_;
+    if (!model_) return;
     const auto found = table(model_, sizeof out->table);
-    if (!model_ || !found) return;
     out->place = found->data();
     std::memcpy(&out->table, out->place, sizeof out->table);
     const uint64_t file = model_ + static_cast<uint64_t>(out->table.file);
@@ -66,7 +72,7 @@ class ElfCheck {
   struct Load {
     Range memory, file;  // `file`: the bytes mapped at the start of `memory`
     uint64_t offset = 0;
-    bool writable = false;
+    bool writable = false, executable = false;
   };
 
   const char* made(std::string text) {
@@ -172,8 +178,11 @@ class ElfCheck {
     if (p.p_vaddr / kPage < next_page_) return "segments that overlap in memory";
     next_page_ = (p.p_vaddr + p.p_memsz + kPage - 1) / kPage;
     if (p.p_vaddr % kPage != p.p_offset % kPage) return "a segment that can't be mapped";
-    loads_.push_back(
-        {{p.p_vaddr, p.p_memsz}, {p.p_vaddr, p.p_filesz}, p.p_offset, (p.p_flags & PF_W) != 0});
+    loads_.push_back({{p.p_vaddr, p.p_memsz},
+                      {p.p_vaddr, p.p_filesz},
+                      p.p_offset,
+                      (p.p_flags & PF_W) != 0,
+                      (p.p_flags & PF_X) != 0});
     return nullptr;
   }
 
@@ -324,7 +333,10 @@ class ElfCheck {
       if (ELF64_ST_TYPE(s.st_info) == STT_TLS) return "thread-local storage";
       if (s.st_name >= names->size()) return "a symbol without a name";
       if (!memory(s.st_value, s.st_size)) return "a symbol outside of its memory";
-      if (names->data() + s.st_name == std::string_view(kModelTableSymbol)) model_ = s.st_value;
+      const std::string_view name = names->data() + s.st_name;
+      if (name == kModelTableSymbol) model_ = s.st_value;
+      if (name == kKernelTableSymbol) kernels_ = s.st_value;
+      if (name == kCodeTableSymbol) code_ = s.st_value;
     }
     return nullptr;
   }
@@ -339,18 +351,112 @@ class ElfCheck {
     if (!bytes || rela_size_ % sizeof(Elf64_Rela)) {
       return "relocations outside of its read-only memory";
     }
-    for (uint64_t at = 0; at < rela_size_; at += sizeof(Elf64_Rela)) {
-      Elf64_Rela r;
-      std::memcpy(&r, bytes->data() + at, sizeof r);
+    relocations_ = *bytes;
+    for (uint64_t i = 0, next = 0; i < relocation_count(); ++i) {
+      const Elf64_Rela r = relocation(i);
       const auto type = static_cast<uint32_t>(ELF64_R_TYPE(r.r_info));
       if (type != machine_.relative) return made(cat("a relocation of type ", type));
-      const Load* in = memory(r.r_offset, 8);
+      const Load* in = memory(r.r_offset, kWord);
       if (!in || !in->writable) return "a relocation outside of its writable segments";
-      if (r.r_offset < dynamic_.end() && dynamic_.begin < r.r_offset + 8) {
+      if (r.r_offset < dynamic_.end() && dynamic_.begin < r.r_offset + kWord) {
         return "a relocation of its dynamic section";
       }
+      // So that `pointer` finds each, and none reaches into another's word.
+      if (r.r_offset % kWord || r.r_offset < next) return "relocations that aren't in order";
+      next = r.r_offset + kWord;
+      if (!memory(static_cast<uint64_t>(r.r_addend), 0)) return "a pointer outside of its memory";
     }
     return nullptr;
+  }
+  uint64_t relocation_count() const { return relocations_.size() / sizeof(Elf64_Rela); }
+  Elf64_Rela relocation(uint64_t i) const {
+    Elf64_Rela r;
+    std::memcpy(&r, relocations_.data() + i * sizeof r, sizeof r);
+    return r;
+  }
+  // The first relocation at an address or behind it.
+  uint64_t first_relocation(uint64_t address) const {
+    uint64_t low = 0, high = relocation_count();
+    while (low < high) {
+      const uint64_t middle = low + (high - low) / 2;
+      (relocation(middle).r_offset < address ? low : high) =
+          relocation(middle).r_offset < address ? middle + 1 : middle;
+    }
+    return low;
+  }
+
+  // Where the pointer at an address leads, an object's own address as well; nullopt if there is no
+  // pointer.
+  std::optional<uint64_t> pointer(uint64_t address) const {
+    const uint64_t i = first_relocation(address);
+    if (i == relocation_count() || relocation(i).r_offset != address) return std::nullopt;
+    return static_cast<uint64_t>(relocation(i).r_addend);
+  }
+  // Whether `count` pointers from an address on lead to code.
+  bool code_pointers(uint64_t address, uint64_t count) const {
+    for (; count > 0; --count, address += kWord) {
+      const auto code = pointer(address);
+      const Load* in = code ? memory(*code, 1) : nullptr;
+      if (!in || !in->executable) return false;
+    }
+    return true;
+  }
+  // How many things a KernelTable or CodeTable has, whose first `plain` bytes no relocation may
+  // change; 0 for one of another version, nullopt for a damaged one.
+  std::optional<uint32_t> count_in(uint64_t address, uint64_t plain, uint32_t version) const {
+    struct {
+      uint32_t version, count;
+    } head;
+    const Range range{address, plain};
+    const Load* in = file_bytes(range);
+    if (!in || !read(offset_of(*in, range), &head) || address % kWord != 0 ||
+        first_relocation(address) != first_relocation(range.end())) {
+      return std::nullopt;
+    }
+    return head.version == version ? head.count : 0;
+  }
+  // The text at an address, up to its NUL; empty if it could change or doesn't end.
+  std::string_view name(uint64_t address) const {
+    const Load* in = read_only({address, 1});
+    if (!in) return {};
+    const auto text = bytes_.substr(offset_of(*in, {address, 1}), in->file.end() - address);
+    const size_t end = text.find('\0');
+    return end == text.npos ? std::string_view() : text.substr(0, end);
+  }
+
+  const char* tables() {
+    if (model_) {
+      const auto bytes = table(model_, sizeof(ModelTable));
+      if (!bytes) return "a model table outside of its read-only memory";
+      ModelTable at;
+      std::memcpy(&at, bytes->data(), sizeof at);
+      kernels_ = model_ + static_cast<uint64_t>(at.kernels);
+      code_ = at.code ? model_ + static_cast<uint64_t>(at.code) : 0;
+    }
+    if (kernels_ && !has_kernels()) return "a damaged table of kernels";
+    if (code_ && !has_code()) return "a damaged table of compiled code";
+    return nullptr;
+  }
+  bool has_kernels() const {
+    const auto count = count_in(kernels_, offsetof(KernelTable, entries), kKernelAbiVersion);
+    uint64_t entry = pointer(kernels_ + offsetof(KernelTable, entries)).value_or(0);
+    if (!count || !memory(entry, *count * sizeof(KernelEntry))) return false;
+    std::string_view before;
+    for (uint32_t i = 0; i < *count; ++i, entry += sizeof(KernelEntry)) {
+      const auto text = name(pointer(entry + offsetof(KernelEntry, name)).value_or(0));
+      if (text <= before || !code_pointers(entry + offsetof(KernelEntry, function), 1)) {
+        return false;
+      }
+      before = text;
+    }
+    return true;
+  }
+  bool has_code() const {
+    const auto count = count_in(code_, offsetof(CodeTable, enter), kCodeAbiVersion);
+    const uint64_t functions = pointer(code_ + offsetof(CodeTable, functions)).value_or(0);
+    return count &&
+           (*count == 0 || (code_pointers(code_ + offsetof(CodeTable, enter), 2) &&
+                            memory(functions, *count * kWord) && code_pointers(functions, *count)));
   }
 
   std::string_view bytes_;
@@ -362,7 +468,9 @@ class ElfCheck {
   Range dynamic_;
   uint64_t symtab_ = 0, strtab_ = 0, strtab_size_ = 0, gnu_hash_ = 0, rela_ = 0, rela_size_ = 0,
            relative_ = 0;
-  uint64_t model_ = 0;  // the address of its ModelTable
+  std::string_view relocations_;  // the table's bytes
+  // The addresses of its ModelTable, KernelTable and CodeTable; 0 if there is none.
+  uint64_t model_ = 0, kernels_ = 0, code_ = 0;
 };
 
 }  // namespace

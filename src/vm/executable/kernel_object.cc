@@ -1,6 +1,7 @@
 #include "vm/executable/kernel_object.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <atomic>
 #include <cstring>
@@ -14,7 +15,6 @@
 #include "vm/executable/file_format.h"
 #include "vm/executable/kernel_choice.h"
 #include "vm/executable/kernel_error.h"
-#include "vm/executable/model_abi.h"
 #include "vm/executable/verify.h"
 
 namespace tenon::vm {
@@ -73,9 +73,9 @@ const CodeTable* KernelObject::code_of(const Unit& unit, const std::string& name
 
 Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& name,
                                      int descriptor) {
-  if (auto why = why_not_closed(elf)) {
-    throw verification_error(name, Rule::KernelClosed, "kernel object", *why,
-                             "a shared object that imports nothing and runs nothing when opened");
+  ElfModel parts;
+  if (auto why = why_not_closed(elf, &parts)) {
+    throw verification_error(name, Rule::KernelClosed, "kernel object", *why, kClosedObject);
   }
   auto object = make<KernelObject>();
   std::optional<MemoryFile> copy;
@@ -84,16 +84,13 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   const char* reason = object->handle ? nullptr : dlerror();
   if (!object->handle)
     throw damaged_code(name, reason ? reason : "no reason", "a loadable shared object");
-  if (const auto* model = static_cast<const char*>(dlsym(object->handle, kModelTableSymbol))) {
-    const auto& at = *reinterpret_cast<const ModelTable*>(model);
-    object->table = reinterpret_cast<const KernelTable*>(model + at.kernels);
-    if (at.code) object->code = reinterpret_cast<const CodeTable*>(model + at.code);
-  } else {
-    object->table = static_cast<const KernelTable*>(dlsym(object->handle, kKernelTableSymbol));
-    object->code = static_cast<const CodeTable*>(dlsym(object->handle, kCodeTableSymbol));
+  link_map* loaded = nullptr;
+  if (!parts.kernels || dlinfo(object->handle, RTLD_DI_LINKMAP, static_cast<void*>(&loaded)) != 0) {
+    throw damaged_code(name, "no kernel table", cat("the symbol ", kKernelTableSymbol));
   }
+  object->table = reinterpret_cast<const KernelTable*>(loaded->l_addr + parts.kernels);
+  if (parts.code) object->code = reinterpret_cast<const CodeTable*>(loaded->l_addr + parts.code);
   const KernelTable* table = object->table;
-  if (!table) throw damaged_code(name, "no kernel table", cat("the symbol ", kKernelTableSymbol));
   if (table->abi_version != kKernelAbiVersion) {
     throw abi_error(name, "native code for another kernel ABI", table->abi_version,
                     kKernelAbiVersion);
@@ -107,12 +104,6 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
         .help(
             "compile it for this machine, or for a CPU with fewer features: `tenon targets` lists "
             "them");
-  }
-  for (uint32_t i = 0; i < table->count; ++i) {
-    const KernelEntry& e = table->entries[i];
-    if (!e.name || !e.function || (i && std::strcmp(table->entries[i - 1].name, e.name) >= 0)) {
-      throw damaged_code(name, cat("kernel table entry ", i), "entries sorted by name");
-    }
   }
   return object;
 }

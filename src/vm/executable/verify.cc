@@ -154,7 +154,7 @@ class Verifier {
         if (target.images[k].kind != ImageKind::Elf) continue;
         if (auto why = why_not_closed(target.images[k].bytes)) {
           fail(Rule::KernelClosed, cat("kernel object ", i, k ? cat(", image ", k) : ""), *why,
-               "a shared object that imports nothing and runs nothing when opened");
+               kClosedObject);
         }
       }
     }
@@ -372,11 +372,12 @@ void verify(const Unit& unit, const VerifyContext& context) {
 
 Error verification_error(std::string_view name, Rule rule, std::string_view where,
                          std::string_view found, std::string_view expected) {
-  Error e(ErrorKind::Damaged, cat(name, " failed verification; nothing was run"));
-  e.where(where).found(found).expected(expected);
-  e.rule(cat(rule_name(rule), ", docs/isa.md"));
-  e.help(kDamagedHelp);
-  return e;
+  return Error(ErrorKind::Damaged, cat(name, " failed verification; nothing was run"))
+      .where(where)
+      .found(found)
+      .expected(expected)
+      .rule(cat(rule_name(rule), ", docs/isa.md"))
+      .help(kDamagedHelp);
 }
 
 }  // namespace tenon::vm
