@@ -37,7 +37,7 @@ TEST(Any, ZeroesWhatItDoesNotUse) {  // tvm-ffi compares and hashes the bits
 
 TEST(Any, RefusesAnotherTypeByName) {
   EXPECT_EQ(failure_of([] { Any("x").as<int64_t>(); }),
-            "error: a value is not of type int64\n  expected  int64\n  found     string");
+            "error: a value is not of type int64\n  found     string\n  expected  int64");
   EXPECT_FALSE(Any(300).is<uint8_t>());
   EXPECT_FALSE(Any(-1).is<uint32_t>());
   EXPECT_FALSE(Any(1).is<bool>());
@@ -114,6 +114,35 @@ TEST(String, ComparesAndSorts) {
   String s = "a longer string", moved = std::move(s);
   EXPECT_EQ(s, "");
   EXPECT_EQ(moved, "a longer string");
+}
+
+// However often: a few copies, of which each doubles what there is.
+TEST(String, GrowsInPlace) {
+  Any text = String("a").value();
+  std::string same = "a";
+  int moves = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const char* before = detail::text_of(text).data();
+    text = append_text(std::move(text), "xyz");
+    same += "xyz";
+    moves += same.size() > 64 && detail::text_of(text).data() != before;
+    ASSERT_EQ(detail::text_of(text).data()[same.size()], '\0');
+  }
+  EXPECT_EQ(text.as<String>(), same);
+  EXPECT_LT(moves, 60);
+  // Not while something else refers to it.
+  const Any other = text;
+  EXPECT_EQ(append_text(std::move(text), "!").as<String>().size(), same.size() + 1);
+  EXPECT_EQ(other.as<String>(), same);
+  EXPECT_EQ(append_text(String("short").value(), "").as<String>(), "short");
+}
+
+TEST(String, RoomIsAtLeastItsSizeAndTheNul) {
+  for (size_t size = 1; size < 5000; ++size) {
+    EXPECT_GT(text_room(size), size);
+    EXPECT_LE(text_room(size), size + std::max<size_t>(1, size / 4));
+    EXPECT_EQ(text_room(text_room(size) - 1), text_room(size));
+  }
 }
 
 TEST(Array, CopiesOnWrite) {

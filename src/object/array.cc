@@ -1,7 +1,8 @@
 #include "object/array.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "support/bulk.h"
 
 namespace tenon {
 
@@ -36,12 +37,13 @@ ArrayObj* ArrayObj::own(Ref<Object>* array, int64_t extra) {
   if (extra == 1) room = std::max<int64_t>(room, 4);
   auto fresh = with_capacity(room);
   if (mine) {  // the elements move: nobody else sees the old object
-    std::memcpy(static_cast<void*>(fresh->begin()), now->begin(),
-                static_cast<size_t>(n) * sizeof(Any));
+    copy_memory(fresh->begin(), now->begin(), static_cast<size_t>(n) * sizeof(Any));
     now->size = 0;
     fresh->size = n;
   } else {
+    Ticker ticker;
     for (int64_t i = 0; i < n; ++i) {
+      ticker.tick();
       new (fresh->begin() + i) Any(now->begin()[i]);
       fresh->size = i + 1;
     }

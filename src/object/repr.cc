@@ -18,7 +18,8 @@ std::string float_text(double d) {
   return s;
 }
 
-std::string plain_text(const AnyView& v) {
+// `limit`: of what will be printed; of a longer string, no more is looked at.
+std::string plain_text(const AnyView& v, size_t limit) {
   switch (v.type_index) {
     case TypeIndex::None:
       return "None";
@@ -36,10 +37,10 @@ std::string plain_text(const AnyView& v) {
       return quoted(v.v.c_str);
     case TypeIndex::SmallStr:
     case TypeIndex::Str:
-      return quoted(detail::text_of(v));
+      return quoted(detail::text_of(v).substr(0, limit));
     case TypeIndex::SmallBytes:
     case TypeIndex::Bytes:
-      return "b" + quoted(detail::text_of(v));
+      return "b" + quoted(detail::text_of(v).substr(0, limit));
     case TypeIndex::Shape:
       return "shape" + to_text(payload_as<Shape>(v));
     case TypeIndex::Tensor: {
@@ -90,7 +91,7 @@ class Printer {
   void print(const Any& value) {
     ValueClass c = class_of(value);
     if (c == ValueClass::Plain || c == ValueClass::Identity) {
-      out_ += plain_text(value);
+      out_ += plain_text(value, limit_);
       return;
     }
     std::vector<Child> children;
@@ -99,8 +100,8 @@ class Printer {
         children.push_back({nullptr, e.key});
         children.push_back({nullptr, e.value});
       }
-    } else {
-      detail::append_children(value, kHidden, children);
+    } else {  // of an array, each element takes a character at least
+      detail::append_children(value, kHidden, children, limit_);
     }
     const char* close = c == ValueClass::Array ? "]" : c == ValueClass::Map ? "}" : ")";
     push_text(close);

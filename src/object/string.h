@@ -4,6 +4,7 @@
 //   object: header, byte 24 const char* data, 32 size_t size (tvm-ffi's cell), 40 the bytes
 #pragma once
 
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <functional>
@@ -19,19 +20,26 @@ struct StringCell {
   size_t size;
 };
 
+// The bytes that text of that size has, with its NUL: of long text up to a quarter more, so that
+// what is appended to step by step (append_text) is copied a few times only.
+constexpr size_t text_room(size_t size) {
+  const size_t step = size < 64 ? 1 : std::bit_floor(size) / 4;
+  return size / step * step + step;
+}
+
 struct StringObj : Object {
   static constexpr bool kLeaf = true;
   static constexpr int32_t kTypeIndex = TypeIndex::Str;
   static constexpr int32_t kTypeLast = kTypeIndex;
   StringCell cell;
-  size_t tail_bytes() const { return cell.size + 1; }
+  size_t tail_bytes() const { return text_room(cell.size); }
 };
 struct BytesObj : Object {
   static constexpr bool kLeaf = true;
   static constexpr int32_t kTypeIndex = TypeIndex::Bytes;
   static constexpr int32_t kTypeLast = kTypeIndex;
   StringCell cell;
-  size_t tail_bytes() const { return cell.size + 1; }
+  size_t tail_bytes() const { return text_room(cell.size); }
 };
 
 namespace detail {
@@ -84,6 +92,8 @@ class String {
  private:
   Any value_;  // always a string
 };
+// The string and then `more`: the same object if nothing else references it and it has the room.
+Any append_text(Any string, std::string_view more);
 inline std::string_view to_text(const String& s) {
   return s.view();
 }

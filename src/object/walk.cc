@@ -105,12 +105,14 @@ std::vector<const MapEntry*> canonical_entries(const MapObj& map, bool& sorted) 
   return out;
 }
 
-void append_children(const AnyView& value, uint8_t skip, std::vector<Child>& out) {
+void append_children(const AnyView& value, uint8_t skip, std::vector<Child>& out, size_t elements) {
   switch (class_of(value)) {
-    case ValueClass::Array:
-      for (const Any& e : *static_cast<const ArrayObj*>(value.v.object))
-        out.push_back({nullptr, e});
+    case ValueClass::Array: {
+      const auto& array = *static_cast<const ArrayObj*>(value.v.object);
+      elements = std::min(elements, static_cast<size_t>(array.size));
+      for (size_t i = 0; i < elements; ++i) out.push_back({nullptr, array.begin()[i]});
       return;
+    }
     case ValueClass::Map: {
       bool sorted;
       for (const MapEntry* e :

@@ -28,8 +28,10 @@ ValueClass class_of(const AnyView& value);
 std::vector<const MapEntry*> canonical_entries(const MapObj& map, bool& sorted);
 
 // Appends the children of an array, a map (key, value, key, value; canonical order), a cell (its
-// tag, its fields) or a record (without fields that have any of the flags in `skip`).
-void append_children(const AnyView& value, uint8_t skip, std::vector<Child>& out);
+// tag, its fields) or a record (without fields that have any of the flags in `skip`). Of an array,
+// at most `elements`.
+void append_children(const AnyView& value, uint8_t skip, std::vector<Child>& out,
+                     size_t elements = SIZE_MAX);
 
 // Compares two values of class Plain; floats by bits.
 bool plain_equal(const AnyView& a, const AnyView& b);

@@ -23,7 +23,7 @@ inline void fill_memory(void* to, int byte, size_t bytes) {
 }
 
 // The ranges must not overlap.
-inline void copy_memory(void* to, const void* from, size_t bytes) {
+[[gnu::noinline]] inline void copy_memory(void* to, const void* from, size_t bytes) {
   in_parts(bytes, [&](size_t at, size_t n) {
     std::memcpy(static_cast<char*>(to) + at, static_cast<const char*>(from) + at, n);
   });

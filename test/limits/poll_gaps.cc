@@ -22,6 +22,8 @@
 #include "graph/ir/check.h"
 #include "graph/ir/text.h"
 #include "json/object_json.h"
+#include "object/array.h"
+#include "object/reflect.h"
 #include "object/registry.h"
 #include "support/error.h"
 #include "support/text.h"
@@ -245,6 +247,26 @@ void library(Meter& meter) {
   meter.report("tenon.non_max_suppression");
 }
 
+void arrays_and_strings(Meter& meter) {
+  Array<Any> array;
+  for (int64_t i = 0; i < 5000000; ++i) array.push_back(i);
+  const String text(std::string(100000000, 'a')), same(std::string(100000000, 'a'));
+  meter.start();
+  call("vm.array_concat", {array, array});
+  meter.report("vm.array_concat");
+  call("vm.array_slice", {array, int64_t{1}, static_cast<int64_t>(array.size())});
+  meter.report("vm.array_slice");
+  call("vm.array_set", {array, int64_t{1}, int64_t{1}});
+  meter.report("vm.array_set of a shared array");
+  call("vm.string_concat", {text, text});
+  meter.report("vm.string_concat");
+  call("vm.string_equal", {text, same});
+  meter.report("vm.string_equal");
+  (void)repr(array, 100);
+  (void)repr(text, 100);
+  meter.report("the beginning of their texts");
+}
+
 int run(int argc, char** argv) {
   bool check = false;
   std::string model;
@@ -264,6 +286,7 @@ int run(int argc, char** argv) {
   readers_and_passes(meter);
   kernels(meter);
   library(meter);
+  arrays_and_strings(meter);
   if (!model.empty()) {
     meter.start();
     const graph::Module module = driver::read_module(driver::open_source(model));

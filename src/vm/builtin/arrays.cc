@@ -1,8 +1,8 @@
 // Arrays are values: changing one makes a new array. If this is the last use of the only reference,
 // the array is changed in place.
-#include "device/call_context.h"
 #include "object/array.h"
 #include "support/failures.h"
+#include "support/poll.h"
 #include "vm/builtin/functions.h"
 
 namespace tenon::vm {
@@ -16,18 +16,26 @@ size_t checked_index(const Array<Any>& array, int64_t i) {
 
 // The call of a function that may change its first argument, an array.
 struct Change {
-  const Object* function;
+  const library::PlainFunction& function;
   const AnyView* args;
 
   const Array<Any>& array(int32_t i) const { return payload_as<Array<Any>>(args[i]); }
-  // The first argument, which nothing else references if it may be changed in place. Nothing may be
-  // read from it, or from arguments that may share it, afterwards.
+  // take_first
   Array<Any> taken() const {
-    CallContext* call = CallContext::current();
-    Any value = call ? call->take(function, args, 0) : Any(args[0]);
+    Any value = take_first(function, args);
     return Array<Any>(Ref<Object>::adopt(value.leak().v.object));
   }
 };
+
+// Appends elements of another array.
+void append_range(Array<Any>& array, Array<Any>::iterator begin, Array<Any>::iterator end) {
+  array.reserve(array.size() + static_cast<size_t>(end - begin));
+  Ticker ticker;
+  for (; begin != end; ++begin) {
+    ticker.tick();
+    array.push_back(*begin);
+  }
+}
 
 Array<Any> append(const Change& call) {
   Any value(call.args[1]);
@@ -49,7 +57,7 @@ Array<Any> concat(const Change& call) {
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const Array<Any> tail = call.array(1);
   Array<Any> array = call.taken();
-  array.append(tail.begin(), tail.end());
+  append_range(array, tail.begin(), tail.end());
   return array;
 }
 
@@ -59,20 +67,23 @@ Array<Any> slice(const Change& call) {
   const auto size = static_cast<int64_t>(call.array(0).size());
   const int64_t start = call.args[1].v.i, end = call.args[2].v.i;
   if (start < 0 || start > end || end > size) {
-    throw failure("a slice is out of range", cat(start, " to ", end),
+    throw_failure("a slice is out of range", cat(start, " to ", end),
                   cat("0 <= start <= end <= ", size));
   }
   Array<Any> array = call.taken();
   if (start > 0 || end < size / 2 || !array.object()->unique()) {
-    return {array.begin() + start, array.begin() + end};
+    Array<Any> part;
+    append_range(part, array.begin() + start, array.begin() + end);
+    return part;
   }
-  while (static_cast<int64_t>(array.size()) > end) array.pop_back();
+  Ticker ticker;
+  for (; static_cast<int64_t>(array.size()) > end; ticker.tick()) array.pop_back();
   return array;
 }
 
 template <Array<Any> (*change)(const Change&)>
 void invoke(const library::PlainFunction& f, const AnyView* args, Any* result) {
-  *result = Any(change({&f, args}));
+  *result = Any(change({f, args}));
 }
 
 }  // namespace
