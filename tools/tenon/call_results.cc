@@ -175,7 +175,7 @@ void ShowFlags::write_top(const Tensor& tensor, JsonWriter& out) const {
 
 void ShowFlags::print(const CallResults& results, FILE* to) const {
   // Values that share their parts would have a text of any length.
-  size_t left = elements_ ? kMostFullText : kMostText;
+  size_t left = elements_ == INT64_MAX ? kMostFullText : kMostText;
   const DataTypes types(results.signature.types);
   for (size_t i = 0; i < results.values.size(); ++i) {
     if (const Tensor tensor = ranked_tensor(results.values[i])) {

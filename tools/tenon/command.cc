@@ -137,12 +137,28 @@ std::vector<CLI::Option*> add_tolerances(CLI::App* command, Tolerance* tolerance
           add("--atol", tolerance->atol, "absolute tolerance of comparisons")};
 }
 
-void check_not_input(const std::string& input, const std::string& output, const std::string& flag) {
-  if (input == "-") return;
+namespace {
+
+bool is_same_file(const std::string& a, const std::string& b) {
   std::error_code missing;  // if set, a file is missing and the two differ
-  if (!std::filesystem::equivalent(input, output, missing) || missing) return;
+  return std::filesystem::equivalent(a, b, missing) && !missing;
+}
+
+}  // namespace
+
+void check_not_input(const std::string& input, const std::string& output, const std::string& flag) {
+  if (input == "-" || !is_same_file(input, output)) return;
   throw Error(ErrorKind::Usage, cat(flag, ": ", output, " is also the input file"))
       .help(cat("it would be overwritten; choose an output other than ", input));
+}
+
+void check_not_read(const graph::ReferencedFiles& read, const std::string& output,
+                    const std::string& flag) {
+  for (const std::string& path : read.paths()) {
+    if (!is_same_file(path, output)) continue;
+    throw Error(ErrorKind::Usage, cat(flag, ": ", output, " is a file that the input refers to"))
+        .help(cat("it would be overwritten; choose an output other than ", path));
+  }
 }
 
 void check_writable(const std::string& path) {

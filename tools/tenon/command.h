@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "driver/compile.h"
+#include "graph/ir/referenced_file.h"
 #include "import/onnx/import_model.h"
 #include "tools/tenon/compare.h"
 
@@ -39,6 +40,9 @@ CLI::Validator not_negative();
 // Refuses to overwrite the input file, under any of its names. `flag` is the option that names
 // `output`.
 void check_not_input(const std::string& input, const std::string& output, const std::string& flag);
+// The same for the files that the input refers to: weights, imported programs, external data.
+void check_not_read(const graph::ReferencedFiles& read, const std::string& output,
+                    const std::string& flag);
 // Refuses a file that OutputFile (support/output_file.h) could not write, before the work is done.
 // Since a file is replaced by a new one, its folder must be writable.
 void check_writable(const std::string& path);

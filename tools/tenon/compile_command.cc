@@ -59,7 +59,8 @@ struct CompileCommand {
     if (!name.empty() && name != "all") driver::require_pass(name);
   }
 
-  void dump(std::string_view pass, const graph::Module& module, int index) const {
+  void dump(std::string_view pass, const graph::Module& module, int index,
+            const graph::ReferencedFiles& read) const {
     if (dump_after != "all" && dump_after != pass) return;
     if (dump_dir.empty()) {
       std::printf("// after %.*s\n%s\n", static_cast<int>(pass.size()), pass.data(),
@@ -69,6 +70,8 @@ struct CompileCommand {
     std::filesystem::create_directories(dump_dir);
     const std::string path = cat(dump_dir, "/", index < 10 ? "0" : "", index, "_", pass, ".tn");
     check_not_input(input, path, "--dump-dir");
+    check_not_read(read, path, "--dump-dir");
+    check_not_read(read, graph::weights_path(path), "--dump-dir");
     graph::save_module(module, path);
   }
 
@@ -172,7 +175,11 @@ struct CompileCommand {
     for (const codegen::Target& target : targets) {
       detail(cat("target: ", codegen::to_text(target)));
     }
+    const graph::ReferencedFiles read;
     graph::Module module = read_module(source, flags);
+    if (outputs->program) check_not_read(read, output, "--output");
+    if (outputs->weights) check_not_read(read, weights, "--external-weights");
+    if (page) check_not_read(read, report.path, "--report");
     progress(cat(source.name, ": read in ", static_cast<int64_t>(seconds() * 1000), " ms"));
     int index = 0;
     options.stop_after = stop_after;
@@ -180,7 +187,7 @@ struct CompileCommand {
     if (outputs->program) options.note = progress;
     options.after_pass = [&](std::string_view pass, const graph::Module& now, double took) {
       status.set(cat("after ", pass));
-      dump(pass, now, index++);
+      dump(pass, now, index++, read);
       if (!time_passes) detail(cat("  ", pass, ": ", static_cast<int64_t>(took * 1000), " ms"));
     };
     const graph::Module lowered = driver::run_passes(module, options);

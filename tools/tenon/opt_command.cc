@@ -60,7 +60,12 @@ void add_opt_command(CLI::App* app) {
     }
     const driver::Source source = open_input(*file);
     if (source.kind == driver::SourceKind::Program) flags->check_no_sizes(source.name);
+    const graph::ReferencedFiles read;
     graph::Module module = read_module(source, *flags);
+    if (!prints) {
+      check_not_read(read, *output, "--output");
+      check_not_read(read, graph::weights_path(*output), "--output");
+    }
     graph::check_module(module);
     for (const std::string& name : split(*passes)) {
       module = driver::run_one_pass(module, name, flags->options);

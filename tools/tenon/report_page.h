@@ -23,7 +23,8 @@ struct ReportFlag {
 // A page that is written at the end, whole or not at all. Records while it lives.
 class ReportPage {
  public:
-  // `path` must be that of a web page. `input` is the FILE of the command, which `path` must not be; `flag` the option that names it.
+  // `path` must be that of a web page. `input` is the FILE of the command, which `path` must not
+  // be; `flag` the option that names it.
   ReportPage(const std::string& path, const std::string& input, const char* flag);
 
   // Calls the function and records that, too.

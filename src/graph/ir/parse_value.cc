@@ -237,7 +237,12 @@ Operand Parser::tensor_constant() {
     Token key = peek();
     name = expect_kind(TokenKind::kString, "a key of the weight file");
     value = weights(key).find(name);
-    if (!value) fail_at(key, cat("the weight file has no ", quoted(name)), weights_path_);
+    if (!value) {
+      throw Error(ErrorKind::Usage, source_.span(key.begin),
+                  cat("the weight file has no ", quoted(name)))
+          .where(weights_path_)
+          .help("give the weight file that was saved with this program");
+    }
     bool same = value.dtype() == type->dtype &&
                 std::equal(shape.begin(), shape.end(), value.shape().begin(), value.shape().end());
     if (!same) {

@@ -483,10 +483,14 @@ std::string to_text(const loop::KernelInterfaceRef& kernel, std::string_view nam
   return out;
 }
 
+std::string weights_path(const std::string& path) {
+  return path + ".weights";
+}
+
 void save_module(const Module& module, const std::string& path) {
   size_t slash = path.rfind('/');
   PrintOptions options;
-  options.weights_path = path.substr(slash == std::string::npos ? 0 : slash + 1) + ".weights";
+  options.weights_path = weights_path(path.substr(slash == std::string::npos ? 0 : slash + 1));
   Weights weights;
   Printer p(options, &weights);
   p.module(module);
@@ -494,7 +498,7 @@ void save_module(const Module& module, const std::string& path) {
   if (weights.list.empty()) {
     text = to_text(module);
   } else {
-    write_weights(path + ".weights", weights.list);
+    write_weights(weights_path(path), weights.list);
   }
   write_file(path, text);
 }

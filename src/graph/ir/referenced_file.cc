@@ -7,6 +7,17 @@
 
 namespace tenon::graph {
 
+namespace {
+constinit thread_local ReferencedFiles* collecting = nullptr;
+}
+
+ReferencedFiles::ReferencedFiles() : outer_(collecting) {
+  collecting = this;
+}
+ReferencedFiles::~ReferencedFiles() {
+  collecting = outer_;
+}
+
 std::string referenced_file(const std::string& folder, const std::string& name,
                             const std::string& what, const std::string& from,
                             const std::string* within) {
@@ -39,6 +50,7 @@ std::string referenced_file(const std::string& folder, const std::string& name,
     throw refuse(within ? "outside the folder" : "a link that leaves the folder");
   }
   if (!fs::is_regular_file(real, ec)) throw refuse("not a regular file");
+  for (ReferencedFiles* to = collecting; to; to = to->outer_) to->paths_.push_back(real.string());
   return real.string();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace tenon::graph {
 
@@ -13,5 +14,23 @@ namespace tenon::graph {
 std::string referenced_file(const std::string& folder, const std::string& name,
                             const std::string& what, const std::string& from,
                             const std::string* within = nullptr);
+
+// Collects the paths that referenced_file returns on this thread while it lives: the files that
+// something was read from besides the one that was named.
+class ReferencedFiles {
+ public:
+  ReferencedFiles();
+  ReferencedFiles(const ReferencedFiles&) = delete;
+  ReferencedFiles& operator=(const ReferencedFiles&) = delete;
+  ~ReferencedFiles();
+
+  const std::vector<std::string>& paths() const { return paths_; }
+
+ private:
+  friend std::string referenced_file(const std::string&, const std::string&, const std::string&,
+                                     const std::string&, const std::string*);
+  std::vector<std::string> paths_;
+  ReferencedFiles* outer_;
+};
 
 }  // namespace tenon::graph

@@ -29,9 +29,10 @@ std::string to_text(const loop::KernelInterfaceRef& kernel, std::string_view nam
 // inferred. Throws Usage with line and column.
 Map<String, loop::KernelInterfaceRef> parse_kernels(std::string_view text, std::string_view name);
 
-// Writes the text to `path` and the elements of large constants to `path`.weights. Throws Usage if
-// a file can't be written.
+// Writes the text to `path` and the elements of large constants to weights_path(path). Throws Usage
+// if a file can't be written.
 void save_module(const Module& module, const std::string& path);
+std::string weights_path(const std::string& path);
 
 // Parses a module. `name` is the file's name in errors; weight files are looked up beside it. Calls
 // are type-checked as they are built. Files that it imports lie in its folder or below it, or in
