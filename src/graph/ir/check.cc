@@ -282,12 +282,23 @@ class FunctionChecker {
   // ---- variables, constants, attributes ----
 
   void function_attrs(const FunctionExpr& f) {
-    for (const char* name : {kExportAttr, kPrimitiveAttr, kFusedAttr}) {
-      const Any* value = f.attrs.find(name);
-      if (!value || value->type_index == TypeIndex::Bool) continue;
+    const std::vector<std::string> booleans = {kExportAttr, kPrimitiveAttr, kFusedAttr,
+                                               kInlineAttr};
+    for (const auto& [name, value] : f.attrs) {
+      if (name == kResultsAttr) continue;
+      if (std::ranges::find(booleans, name.view()) == booleans.end()) {
+        auto known = booleans;
+        known.push_back(kResultsAttr);
+        Error e(ErrorKind::Usage, span_,
+                cat("@", name_, ": a function has no attribute ", quoted(name)));
+        e.expected(tenon::join(known, ", "));
+        suggest(&e, name, known);
+        throw e;
+      }
+      if (value.type_index == TypeIndex::Bool) continue;
       throw Error(ErrorKind::Usage, span_,
                   cat("@", name_, ": the attribute '", name, "' is not a boolean"))
-          .found(type_name(value->type_index))
+          .found(type_name(value.type_index))
           .expected("true or false");
     }
     const Any* results = f.attrs.find(kResultsAttr);

@@ -307,6 +307,9 @@ bool FunctionExpr::is_fused() const {
 bool FunctionExpr::is_exported() const {
   return truth_of(attrs, kExportAttr, true);
 }
+bool FunctionExpr::may_be_inlined() const {
+  return truth_of(attrs, kInlineAttr, true);
+}
 Array<String> FunctionExpr::result_names() const {
   const Any* names = attrs.find(kResultsAttr);
   return names ? names->as<Array<String>>() : Array<String>();

@@ -92,10 +92,11 @@ struct Call : Expr {
 inline constexpr char kIntegersAttr[] = "integers";
 Array<Dim> kernel_integers(const Call& call);  // empty if the call has none
 
-// The attributes of functions that have a meaning; others are kept as they are.
+// The attributes of functions; no function has others.
 inline constexpr char kPrimitiveAttr[] = "primitive";  // true: lowered to one kernel
 inline constexpr char kFusedAttr[] = "fused";          // true: a primitive that fusion made
 inline constexpr char kExportAttr[] = "export";        // false: not callable from outside
+inline constexpr char kInlineAttr[] = "inline";        // false: calls are not replaced by the body
 inline constexpr char kResultsAttr[] = "results";      // names of the result, or of its fields
 
 struct FunctionExpr : Expr {
@@ -112,6 +113,7 @@ struct FunctionExpr : Expr {
   bool is_primitive() const;
   bool is_fused() const;
   bool is_exported() const;
+  bool may_be_inlined() const;
   Array<String> result_names() const;  // of a tuple, one per field; empty if it has none
   TENON_TYPE(TypeIndex::GraphFunctionExpr);
 };

@@ -5,6 +5,7 @@
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/type.h"
+#include "graph/ir/value_words.h"
 #include "library/signatures/signatures.h"
 #include "object/reflect.h"
 
@@ -93,6 +94,7 @@ void check_signature(const Call& call, const Signature& signature) {
     if (call.args[i] || signature.operands[i].optional) continue;
     throw usage(call, cat("needs its operand '", signature.operands[i].name, "'"));
   }
+  if (!destinations) check_value_call(call);
   if (signature.writes_results && !destinations && !known_tensor(call.result_type)) {
     throw usage(call, "writes its result into a tensor, whose dimensions must be known")
         .found(to_text(call.result_type));

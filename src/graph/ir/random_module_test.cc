@@ -242,7 +242,9 @@ class RandomModule {
     v.bools = {constant_bool(r_.chance(50))};
     Operand result = body(v, 3, 12);
     Attrs attrs;
-    if (r_.chance(30)) attrs = any_attrs();
+    for (const char* attr : {kExportAttr, kInlineAttr}) {
+      if (r_.chance(30)) attrs.set(attr, Any(r_.chance(50)));
+    }
     return builder_.finish_as(name, result, scalar_type(i64), attrs);
   }
 

@@ -152,8 +152,8 @@ TEST_F(TextTest, CallsOfAllKinds) {
       for %i from 0 count dim(n*p) { %c[%i] = 0.0 }
     }
     fn @main(%x: tensor[n; f32], %t: array[tensor[*; f32]], %o: opaque["handle"])
-        -> (tensor[*; f32], tensor[2*n; f32], ()) attrs(export=false, tag="a", ks=[1, 2], d=dim(n+1)) {
-      %a = packed "lib.pick"(%t, 3, "key", shape[2, 3], how=[1.5, -2.0], t=i8) -> tensor[*; f32]
+        -> (tensor[*; f32], tensor[2*n; f32], ()) attrs(export=false) {
+      %a = packed "lib.pick"(%t, 3, "key", shape[2, 3], how=[1.5, -2.0], t=i8, tag="a", ks=[1, 2], d=dim(n+1)) -> tensor[*; f32]
       %b = kernel @k(%x, %x, integers=[2])
       %s = packed "memory.storage"(size=dim(8*n)) -> opaque["storage"]
       %m = packed "memory.tensor"(%s, offset=dim(0), shape=[dim(2*n)]) -> tensor[2*n; f32]

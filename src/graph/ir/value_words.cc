@@ -102,13 +102,15 @@ bool has_kind(const TypeRef& type, Kind kind) {
   return !tensor->dims_known || !proves_differ(product(tensor->dims.to_vector()), 1);
 }
 
-}  // namespace
-
-std::vector<std::string_view> value_words() {
-  std::vector<std::string_view> out;
-  for (const Word& w : words()) out.push_back(w.word);
-  return out;
+// `needed` is null if any type of the kind will do.
+[[noreturn]] void fail_operand(std::string_view function, size_t index, const TypeRef& found,
+                               const TypeRef& needed, Kind kind) {
+  throw Error(ErrorKind::Usage, cat(function, ": operand ", index, " has the wrong type"))
+      .found(to_text(found))
+      .expected(needed ? to_text(needed) : wanted(kind));
 }
+
+}  // namespace
 
 bool is_value_word(std::string_view word) {
   return find_word(word) != nullptr;
@@ -139,12 +141,45 @@ Ref<const Call> value_call(std::string_view word, const std::vector<Operand>& ar
     const TypeRef needed = i == 0 && kind != Kind::kString ? nullptr : type_of_kind(kind, first);
     const bool good = needed ? is_subtype(type, needed) : has_kind(type, kind);
     if (good) continue;
-    throw Error(ErrorKind::Usage, cat(word, ": operand ", i, " has the wrong type"))
-        .found(to_text(type))
-        .expected(needed ? to_text(needed) : wanted(kind));
+    fail_operand(word, i, type, needed, kind);
   }
   return make_call(CalleeKind::kPacked, found->function, args, {},
                    type_of_kind(found->result, first));
+}
+
+namespace {
+
+// Whether a value of the one type may have the other at run time. A type variable may be any type.
+bool may_be(const TypeRef& a, const TypeRef& b) {
+  const auto any = [](std::string_view) { return true; };
+  if (mentions_type_var(a, any) || mentions_type_var(b, any)) return true;
+  std::vector<std::pair<Dim, Dim>> unproved;
+  return fits(a, b, &unproved) || fits(b, a, &unproved);
+}
+
+}  // namespace
+
+void check_value_call(const Call& call) {
+  const auto word = std::ranges::find(words(), call.callee.view(), &Word::function);
+  if (word == words().end()) return;
+  // A new array may hold more than the operands do: an element of another size, for one.
+  TypeRef first;
+  if (word->result == Kind::kArray && call.result_type.is<ArrayType>()) first = call.result_type;
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    if (!call.args[i]) continue;
+    const TypeRef type = without_known_values(type_of(call.args[i]));
+    const Kind kind = word->operands[i];
+    if (!first && has_kind(type, kind)) first = type;
+    const TypeRef needed = first || kind == Kind::kString ? type_of_kind(kind, first) : nullptr;
+    if (needed ? may_be(type, needed) : has_kind(type, kind)) continue;
+    fail_operand(cat("'", call.callee, "'"), i, type, needed, kind);
+  }
+  const TypeRef result = type_of_kind(word->result, first);
+  if (!may_be(result, call.result_type)) {
+    throw Error(ErrorKind::Usage, cat("'", call.callee, "': the result has the wrong type"))
+        .found(to_text(call.result_type))
+        .expected(to_text(result));
+  }
 }
 
 Ref<const Call> empty_array(const TypeRef& element) {

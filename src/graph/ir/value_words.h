@@ -9,13 +9,13 @@
 
 namespace tenon::graph {
 
-// The words, in the order of docs/language.md.
-std::vector<std::string_view> value_words();
 bool is_value_word(std::string_view word);
 // The call that a word and its operands stand for. Throws Usage for operands that don't fit.
 Ref<const Call> value_call(std::string_view word, const std::vector<Operand>& args);
 // The type that operand `args.size()` should have; null if any type will do.
 TypeRef expected_of_value_word(std::string_view word, const std::vector<Operand>& args);
+// Checks the types of a call of such a function that is written as a packed call. Throws Usage.
+void check_value_call(const Call& call);
 // An array of that type without elements.
 Ref<const Call> empty_array(const TypeRef& element);
 

@@ -12,7 +12,6 @@
 namespace tenon::graph {
 namespace {
 
-constexpr char kInlineAttr[] = "inline";
 // In bindings, those of nested blocks included.
 constexpr int64_t kSmall = 8, kMedium = 40, kLarge = 200, kLargeOnce = 2000;
 // A function that computes with tensors is copied to at most so many places.
@@ -52,9 +51,8 @@ class Inliner : public Rewriter {
     for (const auto& [name, function] : module->functions) {
       Facts& facts = facts_[name];
       measure_block(*function->body, 1, &facts);
-      const Any* stated = function->attrs.find(kInlineAttr);
-      facts.is_kept |= (stated && !stated->try_as<bool>().value_or(true)) ||
-                       function->is_primitive() || recursive_.contains(name);
+      facts.is_kept |=
+          !function->may_be_inlined() || function->is_primitive() || recursive_.contains(name);
       size += facts.size;
       for_each_callee(*function->body, [&](const String& callee, const Call* call) {
         Facts& called = facts_[callee];
