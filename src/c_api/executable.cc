@@ -346,14 +346,20 @@ int tenon_machine_memory(const tenon_any* machine, tenon_memory_stats* out) {
     const size_t size =
         c_api::known_size(*out, offsetof(tenon_memory_stats, call_bytes), "tenon_memory_stats");
     MachineHandle& m = machine_of(machine);
-    static_assert(
-        sizeof(vm::PoolStats) == sizeof *out - offsetof(tenon_memory_stats, allocated) &&
-            offsetof(vm::PoolStats, call_bytes) + offsetof(tenon_memory_stats, allocated) ==
-                offsetof(tenon_memory_stats, call_bytes),
-        "the statistics are the same, in the same order");
     const vm::PoolStats stats = m.machine.memory();
-    out->memory = m.naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED;
-    std::memcpy(&out->allocated, &stats, size - offsetof(tenon_memory_stats, allocated));
+    const auto number = [](size_t n) { return static_cast<int64_t>(n); };
+    const tenon_memory_stats all = {
+        .size = out->size,
+        .memory = m.naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED,
+        .allocated = number(stats.allocated),
+        .peak = number(stats.peak),
+        .pooled = number(stats.pooled),
+        .call_peak = number(stats.call_peak),
+        .allocations = number(stats.allocations),
+        .system_allocations = number(stats.system_allocations),
+        .call_bytes = number(stats.call_bytes),
+    };
+    std::memcpy(out, &all, size);
   });
 }
 

@@ -4,12 +4,6 @@
 
 namespace tenon::graph {
 
-GlobalTypes global_types(const Module& module) {
-  GlobalTypes types;
-  for (const auto& [name, function] : module->functions) types.set(name, type_of(*function));
-  return types;
-}
-
 Module with_functions(const Module& module, Map<String, FunctionRef> functions) {
   return make_module(std::move(functions), module->kernels, module->adts);
 }

@@ -67,9 +67,6 @@ class Rewriter {
   std::unordered_map<const Var*, Operand> map_;
 };
 
-// The types of the module's functions, for builders.
-GlobalTypes global_types(const Module& module);
-
 // `wanted`, with a number appended if `taken` has that name.
 template <class Value>
 std::string free_name(std::string_view wanted, const Map<String, Value>& taken) {

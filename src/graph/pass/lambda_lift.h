@@ -10,7 +10,4 @@ namespace tenon::graph {
 // Afterwards no function has a literal.
 Module lambda_lift(const Module& module, PassContext& context);
 
-// Calls the function of a closure that is made in the same function directly, with its captures.
-Module call_known_functions(const Module& module, PassContext& context);
-
 }  // namespace tenon::graph

@@ -1,5 +1,6 @@
 #include "graph/pass/pass.h"
 
+#include "graph/pass/call_known_functions.h"
 #include "graph/pass/call_scalar_kernels.h"
 #include "graph/pass/choose_layouts.h"
 #include "graph/pass/clear_elements.h"

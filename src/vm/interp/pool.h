@@ -36,7 +36,7 @@ struct PoolBlock : StorageObj {
   uint64_t maker = 0;  // the Program that it was allocated for
 };
 
-// What a pool has done. Sizes are in bytes. tenon_memory_stats has the same, in this order.
+// What a pool has done. Sizes are in bytes.
 struct PoolStats {
   size_t allocated = 0;           // memory from the device: blocks in use and pooled ones
   size_t peak = 0;                // the most that was ever allocated
