@@ -160,7 +160,8 @@ TENON_API int tenon_object_field(const tenon_any* object, const char* field, ten
 /* Registers a type of the host: objects with these fields, which may hold any values. `type_index`
  * receives its number. A type that is registered already, with the same fields, keeps its number; a
  * key that another type has is an error, and so is one that begins with "graph.", "loop." or
- * "tenon.". At most 256 types, which last until the process ends. */
+ * "tenon.", a name of Tenon's types such as "int", or one with control bytes. At most 256 types,
+ * which last until the process ends. */
 TENON_API int tenon_type_register(const char* key, const char* const* fields, size_t field_count,
                                   int32_t* type_index);
 /* An object of such a type: a value that programs hold and pass on, declared as opaque["KEY"], and

@@ -45,7 +45,12 @@ bool is_reserved(std::string_view key) {
   for (const char* own = "graph.\0loop.\0tenon.\0"; *own; own += std::strlen(own) + 1) {
     if (key.starts_with(own)) return true;
   }
-  return key.empty();
+  // Types whose values aren't objects with fields are in no table.
+  for (int32_t index = TypeIndex::None; index < HostObj::kTypeIndex;
+       index = index == TypeIndex::Tensor ? TypeIndex::OursBegin : index + 1) {
+    if (key == type_name(index)) return true;
+  }
+  return key.empty() || printable(key) != key;
 }
 
 bool has_fields(const TypeInfo& type, std::span<const std::string_view> names) {

@@ -26,8 +26,9 @@ struct HostObj : Object {
 };
 
 // The number of the type with that key, which is registered if it is new; it exists until the
-// process ends. A Usage error if the key is empty or belongs to a type with other fields, if a
-// field's name is empty or stands twice, or if there are too many types. Thread-safe.
+// process ends. A Usage error if the key is empty, holds control bytes or is the name of a type
+// of Tenon, if it belongs to a type with other fields, if a field's name is empty or stands twice,
+// or if there are too many types. Thread-safe.
 int32_t register_host_type(std::string_view key, std::span<const std::string_view> fields);
 
 // An object of that type. A Usage error if there is none of that number, or if it doesn't have as

@@ -54,7 +54,8 @@ TEST(HostType, ReleasesItsDataWithItsLastReference) {
 }
 
 TEST(HostType, IsRefusedWithoutNames) {
-  for (const char* key : {"", "graph.Module", "loop.Kernel", "tenon.Program"}) {
+  for (const char* key :
+       {"", "graph.Module", "loop.Kernel", "tenon.Program", "int", "bytes", "cell", "a\nb"}) {
     EXPECT_THAT(failure_of([&] { registered(key, {}); }), HasSubstr("needs a key")) << key;
   }
   EXPECT_THAT(failure_of([] {

@@ -96,6 +96,9 @@ Operand Parser::operand(const TypeRef& expected, bool nested) {
     fail(cat("the call of ", t.text, " can't be nested in another expression"),
          "a variable or a constant: bind the call to a variable first");
   }
+  if (t.kind == TokenKind::kWord && OperatorTable::global().find(t.text)) {
+    fail(cat("the operator ", t.text, " is not a value"), "a function that calls it, such as @f");
+  }
   fail("an operand is missing", "a variable, a constant, or () for an absent one");
 }
 

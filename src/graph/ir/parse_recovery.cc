@@ -54,7 +54,11 @@ void Parser::fail(const std::string& message, const std::string& expected) const
 
 void Parser::show(Error* error) const {
   if (!tokens_.empty()) error->at(here());
-  if (error->span().file == source_.name()) show_line(error, source_.text(), error->span());
+  const Span& span = error->span();
+  // The parser of an imported file of the same name has shown it: the root, which imports itself.
+  const bool shown =
+      std::ranges::find(error->rows(), cat(span.line), &Error::Row::label) != error->rows().end();
+  if (span.file == source_.name() && !shown) show_line(error, source_.text(), span);
 }
 
 void Parser::skip_argument() {

@@ -4,7 +4,9 @@
 #include <link.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "support/failures.h"
 #include "support/memory_file.h"
@@ -80,7 +82,9 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   auto object = make<KernelObject>();
   std::optional<MemoryFile> copy;
   if (descriptor < 0) descriptor = copy.emplace("tenon-kernels", elf).descriptor();
+  errno = 0;
   object->handle = dlopen(unique_path(descriptor).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!object->handle && errno == ENOMEM) throw std::bad_alloc();
   const char* reason = object->handle ? nullptr : dlerror();
   if (!object->handle)
     throw damaged_code(name, reason ? reason : "no reason", "a loadable shared object");
