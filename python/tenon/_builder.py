@@ -17,8 +17,9 @@ class Builder:
     """Builds a module, one function after the other.
 
     Operators are methods: ``b.relu(x)`` calls ``relu``, with attributes by keyword (docs/operators.md). Operands are
-    what these return, and numbers, shapes, arrays and tensors, which become constants. Types and sizes are written as
-    in the language: ``"tensor[n, 4; f32]"``, ``"2*n"``.
+    what these return, and numbers, shapes, arrays and tensors, which become constants. Where a type is known, as of an
+    argument, a field or a loop's variable, a number is a scalar of it and a tuple becomes one of its operands. Types and
+    sizes are written as in the language: ``"tensor[n, 4; f32]"``, ``"2*n"``.
 
     >>> b = tenon.ir.Builder()
     >>> with b.function("main", x="tensor[n, 4; f32]") as x:
@@ -86,12 +87,14 @@ class Builder:
         /,
         *,
         export: bool = True,
+        inline: bool = True,
         results: Sequence[str] | None = None,
         **more: str | Object,
     ) -> Iterator[Any]:
         """A function with these parameters, as a context that gives its operands: one, or a tuple of several.
 
-        Parameters are keyword arguments, or a dict for other names. ``results`` names the results.
+        Parameters are keyword arguments, or a dict for other names. ``results`` names the results. Without ``export``,
+        hosts can't call it; without ``inline``, its calls stay calls.
         """
         if self._builder is not None:
             raise ValueError("a function is being built: end its block first")
@@ -103,7 +106,7 @@ class Builder:
             yield operands[0] if len(operands) == 1 else operands
             if self._result is None:
                 raise ValueError(f"'{name}' has no result: call b.result(...) at the end of its block")
-            attributes: dict[str, Any] = {} if export else {"export": False}
+            attributes: dict[str, Any] = {k: v for k, v in {"export": export, "inline": inline}.items() if not v}
             if results is not None:
                 attributes["results"] = list(results)
             made = _call("tenon.build_finish", builder, name, self._result[0], attributes)
@@ -116,7 +119,7 @@ class Builder:
         """Sets the result of the function: one operand, or a tuple of several."""
         if self._result is not None:
             raise ValueError("the function has its result already: several are b.result(x, y)")
-        self._result = (values[0] if len(values) == 1 else self.tuple(*values),)
+        self._result = (values[0] if len(values) == 1 else values,)
 
     def op(self, name: str, /, *operands: Any, **attributes: Any) -> Object:
         """Calls an operator; None leaves out an optional operand. A float beside an f32 operand is f32."""
@@ -141,14 +144,7 @@ class Builder:
         and returns it. Patterns are ``"Node(l, x, _)"``, ``"(a, None)"``, ``"3"``, ``"true"``, a variable's name, or ``"_"``.
         """
 
-        def built(arm: Callable[..., Any]) -> Callable[[Sequence[Object]], Any]:
-            def build(variables: Sequence[Object]) -> Any:
-                result = arm(*variables)
-                return self.tuple(*result) if isinstance(result, tuple) else result
-
-            return build
-
-        functions = [built(arm) for arm in arms.values()]
+        functions = [_of_list(arm) for arm in arms.values()]
         return _call("tenon.build_match", self._current, value, list(arms), functions)
 
     def function_value(self, function: str, *arguments: Any, type_arguments: Sequence[str | Object] = ()) -> Object:
@@ -215,10 +211,6 @@ class Builder:
         ``condition(*variables)`` builds a boolean, ``body(*variables)`` the next value, or a tuple of the next values.
         """
 
-        def next_values(variables: Sequence[Object]) -> Any:
-            values = body(*variables)
-            return self.tuple(*values) if isinstance(values, tuple) else values
-
         types, values = zip(*init.values())
         return _call(
             "tenon.build_loop",
@@ -226,8 +218,8 @@ class Builder:
             list(init),
             list(types),
             list(values),
-            lambda variables: condition(*variables),
-            next_values,
+            _of_list(condition),
+            _of_list(body),
         )
 
     def closure(
@@ -249,12 +241,8 @@ class Builder:
         True
         """
 
-        def built(parameters: Sequence[Object]) -> Any:
-            value = body(*parameters)
-            return self.tuple(*value) if isinstance(value, tuple) else value
-
         names, types = list(params), list(params.values())
-        return _call("tenon.build_function", self._current, self_name, names, types, result, built)
+        return _call("tenon.build_function", self._current, self_name, names, types, result, _of_list(body))
 
     def node(self, type_key: str, /, **fields: Any) -> Any:
         """An object of a type that has fields: ``b.node("graph.Tuple", fields=[x, y])``."""
@@ -269,6 +257,11 @@ class Builder:
         if self._builder is None:
             raise ValueError("no function is being built: use `with b.function(name, ...)`")
         return self._builder
+
+
+def _of_list(function: Callable[..., Any]) -> Callable[[Sequence[Object]], Any]:
+    """The function as one of a list of its arguments."""
+    return lambda arguments: function(*arguments)
 
 
 def _type_of(function: Object) -> Object:

@@ -1,13 +1,10 @@
 #include "driver/build_functions.h"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 
 #include "graph/ir/check.h"
 #include "graph/ir/expected_types.h"
 #include "graph/ir/op.h"
-#include "graph/ir/pattern.h"
 #include "graph/ir/text.h"
 #include "graph/ir/typed_text.h"
 #include "graph/ir/value_words.h"
@@ -48,9 +45,19 @@ Operand scalar_of(DataType dtype, const Any& value) {
   return fits ? graph::constant_int(number, dtype) : nullptr;
 }
 
-// The same where the type is expected: a host's number becomes a scalar of it, as a literal in text
-// does.
-Operand operand_of(const Any& value, const graph::TypeRef& expected) {
+// The operand where that type, which may be null, is expected: a host's number becomes a scalar of
+// it, as a literal in text does, and an array a tuple.
+Operand operand_of(graph::Builder& builder, const Any& value, const graph::TypeRef& expected) {
+  if (!value.is<Operand>() && value.is<Array<Any>>()) {
+    const auto* tuple = expected.as<graph::TupleType>();
+    std::vector<Operand> fields;
+    for (const Any& field : value.as<Array<Any>>()) {
+      const size_t i = fields.size();
+      fields.push_back(operand_of(builder, field,
+                                  tuple && i < tuple->fields.size() ? tuple->fields[i] : nullptr));
+    }
+    return builder.tuple(fields);
+  }
   const auto* scalar = expected.as<graph::ScalarType>();
   const Operand number = scalar ? scalar_of(scalar->dtype, value) : nullptr;
   return number ? number : operand_of(value);
@@ -60,6 +67,27 @@ std::vector<Operand> operands_of(const Array<Any>& values) {
   std::vector<Operand> out;
   for (const Any& value : values) out.push_back(operand_of(value));
   return out;
+}
+
+// The arguments of a function or the fields of a constructor, which are added to `types`.
+std::vector<Operand> operands_of(graph::Builder& builder, const Array<Any>& values,
+                                 graph::ExpectedTypes* types) {
+  std::vector<Operand> out;
+  for (const Any& value : values) {
+    const size_t i = out.size();
+    out.push_back(operand_of(builder, value, types->of(i)));
+    types->add(i, out.back());
+  }
+  return out;
+}
+
+// The arguments of a function of that type; of any other, none is expected.
+std::vector<Operand> arguments_of(graph::Builder& builder, const Array<Any>& values,
+                                  const graph::TypeRef& callee) {
+  const auto* function = callee.as<graph::FunctionType>();
+  if (!function) return operands_of(values);
+  graph::ExpectedTypes types(function->type_params, function->params, function->result, nullptr);
+  return operands_of(builder, values, &types);
 }
 
 bool is_f32(const Any& value) {
@@ -149,11 +177,13 @@ void need(const Function& function, const char* what) {
   if (!function) throw Error(ErrorKind::Usage, cat(what, " is none, not a function"));
 }
 
-// A host's function from an array of variables to an operand.
-graph::Builder::LoopBody body_of(const Function& function, const char* what) {
+// A host's function from an array of variables to an operand of that type, if it isn't null.
+graph::Builder::LoopBody body_of(graph::Builder& builder, const Function& function,
+                                 const char* what, const graph::TypeRef& expected) {
   need(function, what);
-  return [function](const std::vector<Operand>& variables) {
-    return operand_of(function(Array<Operand>(variables.begin(), variables.end())));
+  return [&builder, function, expected](const std::vector<Operand>& variables) {
+    const Any made = function(Array<Operand>(variables.begin(), variables.end()));
+    return operand_of(builder, made, expected);
   };
 }
 
@@ -242,17 +272,30 @@ Operand build_param(const BuilderRef& builder, const String& name, const Any& ty
 Operand build_op(const BuilderRef& builder, const String& op, const Array<Any>& arguments,
                  const Any& attributes) {
   if (graph::is_value_word(op.view())) {
+    graph::Builder& b = builder_of(builder);
     std::vector<Operand> operands;
     for (const Any& argument : arguments) {
-      operands.push_back(operand_of(argument, graph::expected_of_value_word(op.view(), operands)));
+      operands.push_back(
+          operand_of(b, argument, graph::expected_of_value_word(op.view(), operands)));
     }
-    return builder_of(builder).bind(graph::value_call(op.view(), operands));
+    return b.bind(graph::value_call(op.view(), operands));
   }
   return builder_of(builder).op(op, operator_operands(arguments), attributes_of(op, attributes));
 }
 
+namespace {
+
+// Null for an unknown function.
+graph::TypeRef type_of_global(const BuilderObj& builder, const String& function) {
+  const graph::TypeRef* known = builder.signatures.functions.find(function);
+  return known ? *known : nullptr;
+}
+
+}  // namespace
+
 Operand build_call(const BuilderRef& builder, const String& function, const Array<Any>& arguments) {
-  return builder_of(builder).call_global(function, operands_of(arguments));
+  graph::Builder& b = builder_of(builder);
+  return b.call_global(function, arguments_of(b, arguments, type_of_global(*builder, function)));
 }
 
 Operand build_call_packed(const BuilderRef& builder, const String& function,
@@ -263,7 +306,10 @@ Operand build_call_packed(const BuilderRef& builder, const String& function,
 
 Operand build_call_closure(const BuilderRef& builder, const Any& closure,
                            const Array<Any>& arguments) {
-  return builder_of(builder).call_closure(operand_of(closure), operands_of(arguments));
+  graph::Builder& b = builder_of(builder);
+  const Operand callee = operand_of(closure);
+  const graph::TypeRef type = callee ? graph::type_of(callee) : nullptr;
+  return b.call_closure(callee, arguments_of(b, arguments, type));
 }
 
 Operand build_tuple(const BuilderRef& builder, const Array<Any>& fields) {
@@ -289,11 +335,16 @@ void build_check(const BuilderRef& builder, const String& kind, const Any& left,
 
 Operand build_if(const BuilderRef& builder, const Any& condition, const Function& then,
                  const Function& otherwise) {
+  graph::Builder& b = builder_of(builder);
   need(then, "the first arm");
   need(otherwise, "the second arm");
-  return builder_of(builder).if_(
-      operand_of(condition), [&] { return operand_of(then()); },
-      [&] { return operand_of(otherwise()); });
+  graph::TypeRef first;
+  const auto first_arm = [&] {
+    const Operand result = operand_of(b, then(), nullptr);
+    if (result) first = graph::type_of(result);
+    return result;
+  };
+  return b.if_(operand_of(condition), first_arm, [&] { return operand_of(b, otherwise(), first); });
 }
 
 Operand build_loop(const BuilderRef& builder, const Array<String>& names, const Array<Any>& types,
@@ -302,9 +353,14 @@ Operand build_loop(const BuilderRef& builder, const Array<String>& names, const 
     throw Error(ErrorKind::Usage, "a loop needs a type and an initial value for each variable")
         .found(cat(names.size(), " names, ", types.size(), " types, ", init.size(), " values"));
   }
-  return builder_of(builder).loop(names_of(names), types_of(builder, types), operands_of(init),
-                                  body_of(condition, "the loop's condition"),
-                                  body_of(body, "the loop's body"));
+  graph::Builder& b = builder_of(builder);
+  const std::vector<graph::TypeRef> variables = types_of(builder, types);
+  std::vector<Operand> first;
+  for (size_t i = 0; i < init.size(); ++i) first.push_back(operand_of(b, init[i], variables[i]));
+  const graph::TypeRef next = variables.size() == 1 ? variables[0] : graph::tuple_type(variables);
+  return b.loop(names_of(names), variables, first,
+                body_of(b, condition, "the loop's condition", nullptr),
+                body_of(b, body, "the loop's body", next));
 }
 
 Operand build_function(const BuilderRef& builder, const String& self, const Array<String>& names,
@@ -313,117 +369,11 @@ Operand build_function(const BuilderRef& builder, const String& self, const Arra
     throw Error(ErrorKind::Usage, "a function needs a type for each parameter")
         .found(cat(names.size(), " names, ", types.size(), " types"));
   }
-  return builder_of(builder).function(self, names_of(names), types_of(builder, types),
-                                      type_of_value(builder, result), body_of(body, "the body"));
+  graph::Builder& b = builder_of(builder);
+  const graph::TypeRef result_type = type_of_value(builder, result);
+  return b.function(self, names_of(names), types_of(builder, types), result_type,
+                    body_of(b, body, "the body", result_type));
 }
-
-namespace {
-
-// Reads a pattern: `_`, a variable's name, a number, true, false, `Node(l, x, _)`, `(a, None)`.
-// Variables are made in the builder's open block.
-class PatternReader {
- public:
-  PatternReader(std::string_view text, BuilderObj* builder, std::vector<Operand>* variables)
-      : text_(text), builder_(*builder), variables_(*variables) {}
-
-  graph::PatternRef whole(const graph::TypeRef& type) {
-    graph::PatternRef out = pattern(type);
-    if (peek() != '\0') fail("the end of the pattern");
-    return out;
-  }
-
- private:
-  static constexpr int kDeepest = 100;
-
-  [[noreturn]] void fail(const char* expected) const {
-    throw Error(ErrorKind::Usage, cat("this is not a pattern: ", quoted(text_)))
-        .found(at_ < text_.size() ? quoted(text_.substr(at_)) : "the end", cat("column ", at_ + 1))
-        .expected(expected);
-  }
-  char peek() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  bool take(char c) {
-    if (peek() != c) return false;
-    ++at_;
-    return true;
-  }
-  std::string_view word() {
-    peek();
-    const size_t begin = at_;
-    const auto is_part = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; };
-    while (at_ < text_.size() && is_part(static_cast<unsigned char>(text_[at_]))) ++at_;
-    if (at_ == begin) fail("a constructor, a variable, a number, a tuple or _");
-    return text_.substr(begin, at_ - begin);
-  }
-
-  void fields(const Array<graph::TypeRef>& types, graph::Pattern* to) {
-    while (!take(')')) {
-      if (!to->fields.empty() && !take(',')) fail("',' or ')'");
-      if (!to->fields.empty() && take(')')) break;
-      if (to->fields.size() == types.size()) fail("')' after all of the fields");
-      to->fields.push_back(pattern(types[to->fields.size()]));
-    }
-    if (to->fields.size() != types.size()) fail("a pattern for each of the fields");
-  }
-
-  graph::PatternRef pattern(const graph::TypeRef& type) {
-    if (++depth_ > kDeepest) fail("at most 100 patterns in each other");
-    auto p = make<graph::Pattern>();
-    if (take('(')) {
-      p->kind = graph::PatternKind::kTuple;
-      fields(graph::tuple_parts(type), p.get());
-    } else if (const bool is_variable = take('%'); !is_variable && peek() == '_' && is_any()) {
-      ++at_;
-    } else {
-      const std::string_view name = word();
-      const bool is_number = name[0] == '-' || (name[0] >= '0' && name[0] <= '9');
-      if (!is_variable && (is_number || name == "true" || name == "false")) {
-        p->kind = graph::PatternKind::kConstant;
-        p->constant = constant(name);
-        graph::require_constant(*p, type);
-      } else if (!is_variable && name[0] >= 'A' && name[0] <= 'Z') {
-        p->kind = graph::PatternKind::kConstructor;
-        p->constructor = name;
-        const Array<graph::TypeRef> types =
-            graph::constructor_parts(name, type, builder_.signatures);
-        if (take('(')) {
-          fields(types, p.get());
-        } else if (!types.empty()) {
-          fail("'(' and a pattern for each of the fields");
-        }
-      } else {
-        p->kind = graph::PatternKind::kVariable;
-        p->var = builder_.builder.block_var(name, type);
-        variables_.emplace_back(p->var);
-      }
-    }
-    --depth_;
-    return p;
-  }
-  // Whether `_` stands alone.
-  bool is_any() const {
-    const size_t next = at_ + 1;
-    return next == text_.size() ||
-           !(std::isalnum(static_cast<unsigned char>(text_[next])) || text_[next] == '_');
-  }
-  Operand constant(std::string_view name) {
-    if (name == "true" || name == "false") return graph::constant_bool(name == "true");
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
-    if (error != std::errc() || end != name.data() + name.size()) fail("an i64 as a number");
-    return graph::constant_int(value);
-  }
-
-  std::string_view text_;
-  BuilderObj& builder_;
-  std::vector<Operand>& variables_;
-  size_t at_ = 0;
-  int depth_ = 0;
-};
-
-}  // namespace
 
 Operand build_construct(const BuilderRef& builder, const String& constructor,
                         const Array<Any>& fields, const Any& type) {
@@ -441,11 +391,7 @@ Operand build_construct(const BuilderRef& builder, const String& constructor,
                              graph::adt_type(ref.adt->name, variables), expected);
   auto made = make<graph::Construct>();
   made->constructor = constructor;
-  for (const Any& field : fields) {
-    const size_t index = made->fields.size();
-    made->fields.push_back(operand_of(field, types.of(index)));
-    types.add(index, made->fields.back());
-  }
+  for (const Operand& field : operands_of(b, fields, &types)) made->fields.push_back(field);
   made->type_args = types.type_args();
   if (made->type_args.empty() && !params.empty() &&
       fields.size() == ref.constructor->fields.size()) {
@@ -470,12 +416,17 @@ Operand build_match(const BuilderRef& builder, const Any& value, const Array<Str
     need(arms[i], "an arm");
     b.begin_block();
     std::vector<Operand> variables;
-    match->patterns.push_back(PatternReader(patterns[i].view(), builder.get(), &variables)
-                                  .whole(graph::type_of(match->value)));
+    const auto variable = [&](std::string_view name, const graph::TypeRef& type) {
+      graph::VarRef made = b.block_var(name, type);
+      variables.emplace_back(made);
+      return made;
+    };
+    match->patterns.push_back(graph::parse_pattern(patterns[i], graph::type_of(match->value),
+                                                   builder->signatures, variable));
     // Numbers are of the type of the first arm.
     const graph::TypeRef first = i == 0 ? graph::TypeRef() : graph::type_of(match->arms[0]->result);
     const Any result = arms[i](Array<Operand>(variables.begin(), variables.end()));
-    match->arms.push_back(b.finish_block(operand_of(result, first)));
+    match->arms.push_back(b.finish_block(operand_of(b, result, first)));
     b.at(at);
   }
   return b.bind(match);
@@ -483,13 +434,17 @@ Operand build_match(const BuilderRef& builder, const Any& value, const Array<Str
 
 Operand build_closure(const BuilderRef& builder, const String& function,
                       const Array<Any>& arguments, const Array<Any>& type_arguments) {
+  graph::Builder& b = builder_of(builder);
   auto closure = make<graph::Closure>();
   closure->function = function;
-  for (const Operand& argument : operands_of(arguments)) closure->captures.push_back(argument);
+  const graph::TypeRef type = type_of_global(*builder, function);
+  for (const Operand& argument : arguments_of(b, arguments, type)) {
+    closure->captures.push_back(argument);
+  }
   for (const graph::TypeRef& type : types_of(builder, type_arguments)) {
     closure->type_args.push_back(type);
   }
-  return builder_of(builder).bind(closure);
+  return b.bind(closure);
 }
 
 Operand build_array(const BuilderRef& builder, const Any& type, const Array<Any>& elements) {
@@ -497,7 +452,7 @@ Operand build_array(const BuilderRef& builder, const Any& type, const Array<Any>
   const graph::TypeRef element = type_of_value(builder, type);
   Operand out = b.bind(graph::empty_array(element));
   for (const Any& value : elements) {
-    out = b.bind(graph::value_call("array_push", {out, operand_of(value, element)}));
+    out = b.bind(graph::value_call("array_push", {out, operand_of(b, value, element)}));
   }
   return out;
 }
@@ -549,8 +504,11 @@ Any build_node(const String& type_key, const Map<String, Any>& fields) {
 
 graph::FunctionRef build_finish(const BuilderRef& builder, const String& name, const Any& result,
                                 const Any& attributes) {
-  return builder_of(builder).finish(name, operand_of(result),
-                                    map_or_empty<graph::Attrs>(attributes, "a map of attributes"));
+  graph::Builder& b = builder_of(builder);
+  const graph::TypeRef declared = type_of_global(*builder, name);
+  const auto* function = declared.as<graph::FunctionType>();
+  return b.finish(name, operand_of(b, result, function ? function->result : nullptr),
+                  map_or_empty<graph::Attrs>(attributes, "a map of attributes"));
 }
 
 graph::Module build_module(const Map<String, graph::FunctionRef>& functions, const Any& kernels,

@@ -89,13 +89,13 @@ std::vector<int64_t> Activation::sizes(const Array<Dim>& dims) const {
   return out;
 }
 
-void Activation::bind_params(const FunctionExpr& function, std::span<const Any> args) {
+void Activation::bind_params(const FunctionExpr& function, std::span<const Any> args,
+                             ErrorKind kind) {
   for (size_t i = 0; i < function.params.size(); ++i) set(function.params[i], args[i]);
   for (bool compound : {false, true}) {
     for (size_t i = 0; i < function.params.size(); ++i) {
       bind_type(function.params[i]->type, args[i],
-                {"input '", function.params[i]->name.view(), "' does not fit", ErrorKind::Usage},
-                compound);
+                {"input '", function.params[i]->name.view(), "' does not fit", kind}, compound);
     }
   }
 }
@@ -120,6 +120,12 @@ void Activation::check_returned(std::string_view function, const TypeRef& type, 
   bind_type(type, found,
             {"function '", function, "' returned a value that doesn't fit its declared type",
              ErrorKind::Runtime},
+            /*compound=*/true);
+}
+
+void Activation::check_element(const TypeRef& type, const Any& found) {
+  bind_type(type, found,
+            {"an element of an array doesn't fit its type", "", "", ErrorKind::Runtime},
             /*compound=*/true);
 }
 

@@ -34,9 +34,9 @@ class Activation {
   int64_t size(const Dim& dim) const;
   std::vector<int64_t> sizes(const Array<Dim>& dims) const;
 
-  // Sets the parameters and binds the symbols in their types. Throws Usage for an argument of
+  // Sets the parameters and binds the symbols in their types. Throws `kind` for an argument of
   // another dtype or shape.
-  void bind_params(const FunctionExpr& function, std::span<const Any> args);
+  void bind_params(const FunctionExpr& function, std::span<const Any> args, ErrorKind kind);
   // Sets the variable that a pattern binds. Throws Runtime if the value, which came out of a cell
   // or a tuple, doesn't have its type.
   void bind_field(const VarRef& var, Any value);
@@ -45,6 +45,8 @@ class Activation {
   void set_size(const std::string& symbol, int64_t value);
   // Throws Runtime if what the packed function returned doesn't fit the type that its call states.
   void check_returned(std::string_view function, const TypeRef& type, const Any& found);
+  // The same for what an array holds.
+  void check_element(const TypeRef& type, const Any& found);
   // Matches a value's shape or elements and returns the value. Throws Runtime on a mismatch.
   Any match_shape(const MatchShape& match);
   // Throws Runtime if the condition does not hold.

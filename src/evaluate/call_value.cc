@@ -197,6 +197,10 @@ Any call_value(const Binding& binding, const Call& call, const PreparedKernel* k
   }
   if (call.kind == CalleeKind::kPacked) {
     Any result = call_packed(call, last_uses, activation);
+    // An array holds values of any size and type.
+    if (type.is<TensorType>() && call.callee == "vm.array_get") {
+      activation.check_element(type, result);
+    }
     if (signature_of(call)) return result;
     activation.check_returned(call.callee.view(), type, result);
     const auto* scalar = type.as<ScalarType>();

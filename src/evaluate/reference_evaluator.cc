@@ -116,7 +116,7 @@ class Run {
 
   void call(const FunctionExpr& function, std::span<const Any> args) {
     enter(function, function);
-    activation().bind_params(function, args);
+    bind_params(function, args);
     begin(function.body, Role::kFunction);
   }
 
@@ -139,8 +139,14 @@ class Run {
       if (function.self)
         activation().set(function.self, Any(Ref<const EvaluatedClosure>(&closure)));
     }
-    activation().bind_params(function, all);
+    bind_params(function, all);
     begin(function.body, Role::kFunction);
+  }
+
+  // What the host gives is its mistake, what the program passes on is one of the run.
+  void bind_params(const FunctionExpr& function, std::span<const Any> args) {
+    const bool by_host = activations_.size() == 1;
+    activation().bind_params(function, args, by_host ? ErrorKind::Usage : ErrorKind::Runtime);
   }
 
   // Pushes an activation of the function, within the limits.

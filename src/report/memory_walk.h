@@ -10,6 +10,7 @@
 
 #include "report/memory_values.h"
 #include "support/components.h"
+#include "vm/isa/allocation.h"
 #include "vm/isa/unit.h"
 
 namespace tenon::report::memory {
@@ -139,7 +140,9 @@ class Walk {
   bool step(const Instruction& in, uint32_t at, State* state);
   bool step_size(const Instruction& in, uint32_t at, State* state);
   bool step_value(const Instruction& in, uint32_t at, State* state);
-  void match(const Instruction& in, uint32_t at, uint32_t first_dim, State* state);
+  void match(const Instruction& in, uint32_t at, State* state);
+  ValueRef fresh(const Instruction& in, const vm::FreshTensor& tensor, uint32_t at,
+                 const State& state);
   bool call(const Instruction& in, uint32_t at, State* state);
   void call_packed(const Instruction& in, uint32_t at, State* state);
   void call_unknown(const Instruction& in, uint32_t at, const State& arguments, State* state);
@@ -150,15 +153,17 @@ class Walk {
   void follow_all();  // once more, since a storage has grown
   void return_value(const ValueRef& value);
 
+  Storages read_storages(const Instruction& in, const State& state) const;
   ValueRef value(vm::Arg arg, const State& state) const;
   Dim number(const Instruction& in, uint32_t word, uint32_t at, const State& state);
-  std::vector<std::optional<Dim>> numbers(const Instruction& in, uint32_t first, uint32_t at,
-                                          const State& state);
+  std::vector<std::optional<Dim>> listed_numbers(const Instruction& in, uint32_t at,
+                                                 const State& state);
   std::optional<std::vector<std::optional<Dim>>> dims_of(const ValueRef& value) const;
   ValueRef allocated(uint32_t at, uint32_t index, const Dim& bytes, const State& state);
   Dim bytes_of(const std::vector<std::optional<Dim>>& dims, DataType dtype, uint32_t at);
   void release(const Instruction& in, State* state) const;
   static void put(vm::Arg destination, ValueRef value, State* state);
+  static void put_result(const Instruction& in, ValueRef value, State* state);
   void record(const Dim& amount) {
     if (collects_) peaks_.add(amount);
   }

@@ -32,6 +32,13 @@ TEST(CppCompiler, CompilesAProgram) {
   EXPECT_EQ(module.interpret("main", {Tensor::copy({3.0f}, {1})}).as<Tensor>().at<float>({0}), 6);
 }
 
+TEST(CppCompiler, ErrorsNameTheProgram) {
+  const Program of_module = compile(ir::Module::parse(kTwice));
+  EXPECT_THAT(caught<UsageError>([&] { of_module(1); }), HasSubstr("does not fit <module>"));
+  const Program of_file = compile(TENON_TEST_MODEL);
+  EXPECT_THAT(caught<UsageError>([&] { of_file["nope"](1); }), HasSubstr(TENON_TEST_MODEL));
+}
+
 TEST(CppCompiler, MakesASharedObject) {
   const std::string path = TENON_TEST_FOLDER "/libtwice.so";
   compile(ir::Module::parse(kTwice), {{"shared", true}}).save(path);
@@ -189,6 +196,33 @@ TEST(CppBuilder, BuildsALoop) {
       });
   b.finish("main", b.field(end, 1));
   EXPECT_EQ(b.module().interpret("main", {4}).as<int>(), 10);
+}
+
+TEST(CppBuilder, NumbersTakeTheTypeThatIsExpected) {
+  ir::Builder b;
+  const Value x = b.param("x", "i8");
+  b.finish("same", x, {.exported = false, .inlined = false});
+  const Value n = b.param("n", "i32");
+  const Value end = b.loop(
+      {{"i", "i32", 0}, {"half", "f32", 0.5}},
+      [&](Array v) {
+        return b.op("less", {v[0], n});
+      },
+      [&](Array v) {
+        return Array{b.op("add", {v[0], b.scalar("i32", 1)}), 0.25};
+      });
+  const Value chosen = b.if_(
+      b.op("less", {n, b.scalar("i32", 3)}), [&] { return b.field(end, 1); }, [] { return 2; });
+  const Value closure = b.function("", {"y"}, {"i16"}, "(i16, f64)", [](Array v) {
+    return Array{v[0], 3};
+  });
+  const Value pair = b.call_closure(closure, {7});
+  b.finish("main", Array{chosen, b.call_function("same", {5}), pair});
+  EXPECT_THAT(b.module().text(), HasSubstr("inline=false"));
+  const auto results = b.module().interpret("main", {4}).as<std::vector<Value>>();
+  EXPECT_EQ(results[0].as<double>(), 2);
+  EXPECT_EQ(results[1].as<int>(), 5);
+  EXPECT_EQ(results[2].as<std::vector<Value>>()[1].as<double>(), 3);
 }
 
 TEST(CppBuilder, ChecksSizesAndCallsTheHost) {

@@ -21,6 +21,12 @@ func @main(x: tensor[n; f32]) -> any {
   ret %1
 }
 """
+COMPUTES = """\
+fn @main(%x: tensor[n; f32]) -> tensor[n; f32] {
+  %y = exp(%x)
+  add(%y, %x)
+}
+"""
 OUT_OF_MEMORY = 5
 
 
@@ -42,7 +48,18 @@ def main() -> int:
         made = subprocess.run([str(tenon), "asm", "-q", "p.tna", "-o", "p.tnx"], cwd=folder, env=base)
         if made.returncode != 0:
             return 1
-        for arguments in (["verify", "p.tnx"], ["run", "p.tnx", "--input", "x=random"], ["none"]):
+        Path(folder, "c.tn").write_text(COMPUTES)
+        keep = ["compile", "-q", "--keep-computes", "c.tn", "-o", "c.tnx"]
+        if subprocess.run([str(tenon), *keep], cwd=folder, env=base).returncode != 0:
+            return 1
+        inputs = ["--dim", "n=2", "--input", "x=random", "--threads", "1"]
+        for arguments in (
+            ["verify", "p.tnx"],
+            ["run", "p.tnx", "--input", "x=random"],
+            ["none"],
+            ["run", "-q", "--untrusted", "c.tnx", *inputs],
+            ["run", "-q", "--mode", "interpret", "c.tn", *inputs],
+        ):
             whole = run(folder, arguments, FAIL_COUNT="1")
             count = int(whole.stderr.split("allocations ")[-1])
             tried = sorted({i * count // runs for i in range(runs)})

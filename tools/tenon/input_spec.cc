@@ -100,6 +100,17 @@ void require_memory(const vm::Param& param, const std::vector<int64_t>& shape) {
       .help("give smaller sizes with --dim or --shape");
 }
 
+// A value of the type on the command line, for help.
+std::string_view example_of(const vm::SignatureType& type) {
+  using Kind = vm::SignatureType::Kind;
+  if (type.kind == Kind::Scalar) {
+    return type.dtype.is_bool() ? "true" : type.dtype.is_float() ? "0.5" : "3";
+  }
+  if (type.kind == Kind::Opaque && type.name == vm::kString) return "TEXT";
+  const bool is_list = type.kind == Kind::Array || (type.kind == Kind::Adt && type.name == "list");
+  return is_list ? "'[...]'" : type.kind == Kind::Adt ? "'Constructor(...)'" : "FILE.npy";
+}
+
 Any random_value(const vm::Param& param, const GivenSizes& sizes, std::string_view spec,
                  std::mt19937_64& generator, std::vector<std::string>* chosen) {
   using Kind = vm::SignatureType::Kind;
@@ -233,7 +244,7 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
       throw Error(ErrorKind::Usage, cat("input '", param.name, "' is not given"))
           .expected(
               cat(vm::to_text(param.type), store ? cat(", in ", store->places(param.name, i)) : ""))
-          .help(cat("--input ", param.name, "=FILE.npy, --input ", param.name,
+          .help(cat("--input ", param.name, "=", example_of(param.type), ", --input ", param.name,
                     "=random, or --inputs FOLDER or FILE.npz"));
     }
     check_given_sizes(param, out.values[i], flags.sizes);

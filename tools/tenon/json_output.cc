@@ -12,6 +12,7 @@
 #include "object/shape.h"
 #include "support/text.h"
 #include "tools/tenon/tensor_text.h"
+#include "vm/asm/constant_text.h"
 
 namespace tenon::tool {
 namespace {
@@ -97,12 +98,26 @@ class ValueWriter {
       write_array(*fields, type, depth);
     } else if (const auto* cell = value.as_object<CellObj>()) {
       write_cell(*cell, type, depth);
+    } else if (String::accepts(value)) {
+      write_string(value.as<String>(), depth);
     } else {
       write_single(value, type);
     }
   }
 
  private:
+  // What isn't UTF-8 can't be a string of JSON.
+  void write_string(const String& text, int depth) {
+    if (depth > 0) elements_left_ -= static_cast<int64_t>(text.view().size());
+    if (elements_left_ < 0) {
+      out_.key("elided").value(true);
+    } else if (is_utf8(text.view())) {
+      out_.key("value").value(text.view());
+    } else {
+      out_.key("hex").value(vm::hex_bytes(text.view()));
+    }
+  }
+
   void write_tensor(const Tensor& tensor, int depth) {
     const int64_t n = std::min(tensor.count(), elements_);
     write_tensor_type(out_, tensor.dtype(), tensor.shape());
@@ -188,7 +203,7 @@ class ValueWriter {
   const DataTypes& types_;
   int64_t elements_;  // of a tensor
   int64_t fields_left_ = int64_t{1} << 14;
-  int64_t elements_left_ = int64_t{1} << 24;  // of tensors in fields
+  int64_t elements_left_ = int64_t{1} << 24;  // of tensors in fields, and bytes of strings
 };
 
 void write_type(JsonWriter& out, const std::string& name, const vm::SignatureType& type) {

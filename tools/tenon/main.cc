@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "codegen/llvm/memory_limit.h"
 #include "object/function.h"
 #include "support/error.h"
 #include "support/output_file.h"
@@ -56,6 +57,15 @@ void clean_up_on_signals() {
       sigaction(signal, &action, nullptr);
     }
   }
+}
+
+void end_on_exhausted_memory_in_llvm() {
+  codegen::handle_exhausted_memory([] {
+    remove_temporary_files();
+    constexpr std::string_view kText = "error: out of memory while native code was compiled\n";
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
+    _exit(exit_code(ErrorKind::Runtime));
+  });
 }
 
 // The error for wrong arguments, with a pointer to the right help.
@@ -171,6 +181,7 @@ int main(int argc, char** argv) {
   tenon::tool::bound_spinning(argv);
   try {
     tenon::tool::clean_up_on_signals();
+    tenon::tool::end_on_exhausted_memory_in_llvm();
     return tenon::tool::run(argc, argv);
   } catch (...) {
     return tenon::tool::report_exception();

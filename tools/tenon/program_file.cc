@@ -254,11 +254,14 @@ FunctionSignature signature_of(const graph::Module& module, const std::string& f
     }
     fail_unknown(file, function, std::move(names));
   }
-  FunctionSignature signature{function, {}, codegen::signature_type((*found)->result_type), {}, {}};
+  const auto type_of = [&](const graph::TypeRef& type) {
+    return codegen::signature_type(type, function, (*found)->span);
+  };
+  FunctionSignature signature{function, {}, type_of((*found)->result_type), {}, {}};
   const graph::Signatures signatures = graph::Signatures::of(module);
   codegen::DataTypes types(signatures);
   for (const graph::VarRef& param : (*found)->params) {
-    signature.params.push_back({printable(param->name), codegen::signature_type(param->type)});
+    signature.params.push_back({printable(param->name), type_of(param->type)});
     types.add(signature.params.back().type);
   }
   types.add(signature.result);

@@ -188,6 +188,8 @@ struct RunCommand : CallFlags {
   }
 
   void show_results(const CallResults& results) {
+    WorkBudget budget(limit_flags.work(), "printing", cat("the results of ", file));
+    const WorkBudget::Scope scope(&budget);
     if (!json_output()) return show.print(results, report);
     json.begin_object().key("file").value(file).key("function").value(function).key("outputs");
     show.write(results, json);

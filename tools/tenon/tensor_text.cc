@@ -8,6 +8,7 @@
 #include "object/narrow_float.h"
 #include "object/reflect.h"
 #include "object/shape.h"
+#include "support/poll.h"
 
 namespace tenon::tool {
 namespace {
@@ -103,8 +104,9 @@ std::string literal_text(const Tensor& tensor, int64_t count) {
   return cat(to_text(tensor), "{", elements_text(tensor, count), "}");
 }
 
-// A number, none, a shape, or any other value without fields.
-std::string scalar_text(const Any& value, const vm::SignatureType& type) {
+// A number, none, a shape, or any other value without fields, of which at most `longest`
+// characters.
+std::string scalar_text(const Any& value, const vm::SignatureType& type, size_t longest) {
   const bool scalar = type.kind == vm::SignatureType::Kind::Scalar;
   if (value.type_index == TypeIndex::Float) {
     const auto number = value.as<double>();
@@ -118,12 +120,12 @@ std::string scalar_text(const Any& value, const vm::SignatureType& type) {
   if (value.is_none()) return type.kind == vm::SignatureType::Kind::Tuple ? "()" : "none";
   if (auto shape = value.try_as<Shape>()) {
     std::string out = "shape[";
-    for (size_t i = 0; i < shape->size() && out.size() < kLongest; ++i) {
+    for (size_t i = 0; i < shape->size() && out.size() < longest; ++i) {
       out += cat(i ? ", " : "", (*shape)[i]);
     }
-    return out + (out.size() < kLongest ? "]" : ", ...]");
+    return out + (out.size() < longest ? "]" : ", ...]");
   }
-  return repr(value, kLongest);
+  return repr(value, longest);
 }
 
 // Keeps what is still to be printed on a stack of its own: values may be nested to any depth.
@@ -135,6 +137,7 @@ class Printer {
   std::string run(const Any& value, const vm::SignatureType& type) {
     pending_.push_back({value, &type, false, 0, 0});
     while (!pending_.empty() && out_.size() < most_) {
+      poll();
       const Item item = std::move(pending_.back());
       pending_.pop_back();
       print(item);
@@ -162,7 +165,8 @@ class Printer {
     } else if (const auto* cell = value.as_object<CellObj>()) {
       print_cell(*cell, item);
     } else {
-      out_ += scalar_text(value, *item.type);
+      const bool whole = count_ == static_cast<size_t>(INT64_MAX);
+      out_ += scalar_text(value, *item.type, whole ? most_ - out_.size() : kLongest);
     }
   }
 

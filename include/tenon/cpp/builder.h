@@ -40,7 +40,8 @@ struct LoopVariable {
   Value init;
 };
 struct FunctionOptions {
-  bool exported = true;
+  bool exported = true;                   ///< if not, hosts can't call it
+  bool inlined = true;                    ///< if not, its calls stay calls
   std::vector<std::string> results = {};  ///< the names of the results
 };
 
@@ -53,8 +54,10 @@ struct FunctionOptions {
 ///   Program program = compile(b.module());
 ///
 /// Operands are what these functions return; numbers, shapes and tensors become constants, and None
-/// leaves out an optional operand. Types and sizes are values, or text as in the language. A
-/// mistake is a UsageError of the function that makes it. One thread at a time may use a builder.
+/// leaves out an optional operand. Where a type is known, as of an argument, a field or a loop's
+/// variable, a number is a scalar of it and an Array becomes a tuple. Types and sizes are values,
+/// or text as in the language. A mistake is a UsageError of the function that makes it. One thread
+/// at a time may use a builder.
 class Builder {
  public:
   /// States the type of a function that is built later, so that others can call it.
@@ -174,7 +177,9 @@ class Builder {
 
   /// Ends the function; its result is one operand, or a tuple of several.
   void finish(const std::string& name, const Value& result, const FunctionOptions& options = {}) {
-    std::vector<Map::Entry> attributes{{"export", options.exported}};
+    std::vector<Map::Entry> attributes;
+    if (!options.exported) attributes.emplace_back("export", false);
+    if (!options.inlined) attributes.emplace_back("inline", false);
     if (!options.results.empty()) attributes.emplace_back("results", options.results);
     const Value made = call("tenon.build_finish", name, result, Map(attributes));
     std::vector<Value> params;

@@ -163,13 +163,20 @@ inline Bytes assemble(std::string_view text) {
 inline Bytes compile_to_bytes(const ir::Module& module, const Map& options = {}) {
   return detail::compiler_function("tenon.compile")(module, options).as<Bytes>();
 }
+namespace detail {
+/// `name` is the program's name in errors.
+inline Program compile(const ir::Module& module, const Map& options, std::string name) {
+  const MemoryFile file;
+  compiler_function("tenon.compile_to_file")(module, options, file.path());
+  return Program::load(file.path(), {.name = std::move(name)});
+}
+}  // namespace detail
+
 /// Compiles a module for this machine and loads the program.
 ///
 ///   Program program = compile(module, {{"level", 3}, {"libraries", "none"}});
 inline Program compile(const ir::Module& module, const Map& options = {}) {
-  const detail::MemoryFile file;
-  detail::compiler_function("tenon.compile_to_file")(module, options, file.path());
-  return Program::load(file.path(), {.name = "<memory>"});
+  return detail::compile(module, options, "<module>");
 }
 /// Compiles an ONNX model or a program in Tenon's language. The options are those of the
 /// compilation and of the import:
@@ -184,7 +191,7 @@ inline Program compile(const std::filesystem::path& path, const Map& options = {
                                detail::compiler_function("tenon.origin")(path.string(), import));
   }
   try {
-    return compile(module, Map(split.compile));
+    return detail::compile(module, Map(split.compile), path.string());
   } catch (const UsageError& e) {
     // The compilation's own error about an unknown option omits those of the import.
     if (split.all_known) throw;

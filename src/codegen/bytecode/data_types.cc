@@ -14,7 +14,7 @@ vm::AdtSignature adt_signature(const graph::AdtDefinition& definition) {
     vm::AdtSignature::Constructor& made = out.constructors.emplace_back();
     made.name = constructor->name.view();
     for (const graph::TypeRef& field : constructor->fields) {
-      made.fields.push_back(signature_type(field));
+      made.fields.push_back(signature_type(field, definition.name));
     }
   }
   return out;

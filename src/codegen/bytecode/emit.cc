@@ -53,11 +53,7 @@ void erase_type_params(const Array<String>& names, vm::SignatureType* type) {
 }
 
 vm::SignatureType erased(const graph::TypeRef& type, const FunctionExpr& function) {
-  if (has_type_parameters(type)) {
-    refuse(function, "a value of a function type with type parameters",
-           "a function that is a value takes one type: leave out the brackets after fn");
-  }
-  vm::SignatureType out = signature_type(type);
+  vm::SignatureType out = signature_type(type, function.name, function.span);
   erase_type_params(function.type_params, &out);
   return out;
 }
@@ -84,7 +80,14 @@ void emit_signature(const FunctionExpr& function, vm::FunctionUnit* out) {
 
 }  // namespace
 
-vm::SignatureType signature_type(const graph::TypeRef& type) {
+vm::SignatureType signature_type(const graph::TypeRef& type, std::string_view of,
+                                 const Span& span) {
+  if (has_type_parameters(type)) {
+    throw Error(ErrorKind::Unsupported, span,
+                cat("'", of, "': a value of a function type with type parameters"))
+        .help("a function that is a value takes one type: leave out the brackets after fn");
+  }
+  // A file has types as text; what is parsed here, its readers accept.
   return vm::parse_signature_type(to_text(graph::without_known_values(type)));
 }
 

@@ -1,8 +1,7 @@
 // Emission: turns a lowered module into a Unit.
 //
-// At this point graph IR has only kernel calls with destinations, calls of globals, closures and
-// packed functions, the memory intrinsics (graph/ir/intrinsic.h), scalar arithmetic, if, loop,
-// tuples, match_shape and check. Anything else is refused with its span.
+// At this point graph IR has no operators and no function literals any more, and kernels write to
+// destinations.
 #pragma once
 
 #include <string>
@@ -13,8 +12,10 @@
 
 namespace tenon::codegen {
 
-// The type as a function's signature in a file states it, without known values.
-vm::SignatureType signature_type(const graph::TypeRef& type);
+// The type as a function's signature in a file states it, without known values. Throws Unsupported
+// for one that no value has; `of` names what has the type.
+vm::SignatureType signature_type(const graph::TypeRef& type, std::string_view of,
+                                 const Span& span = {});
 
 // Emits `module`'s functions as bytecode. Constants are borrowed, not copied; kernels are referred
 // to by name, and the caller adds their object.

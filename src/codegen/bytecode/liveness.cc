@@ -170,14 +170,10 @@ class Analysis {
       registers_.clear();
       for_each_register(instruction,
                         [&](uint32_t at, OperandRole role) { registers_.emplace_back(at, role); });
-      // An instruction that writes several registers may write one before it has read all operands.
-      uint32_t read_until = position + 1, written = 0;
-      for (const auto& [at, role] : registers_) written += role == OperandRole::Writes;
-      const vm::OperandSpec& last = vm::info_of(instruction.opcode).specs().back();
-      const bool writes_list =
-          last.list && (last.kind == vm::OperandKind::Def || last.kind == vm::OperandKind::Dim) &&
-          instruction.opcode != vm::Opcode::TakeFields;  // which holds the cell meanwhile
-      if (writes_list && written) read_until = position + 2;
+      const bool writes = std::ranges::any_of(
+          registers_, [](const auto& one) { return one.second == OperandRole::Writes; });
+      const bool interleaves = writes && vm::info_of(instruction.opcode).interleaves();
+      const uint32_t read_until = position + (interleaves ? 2 : 1);
       for (const auto& [at, role] : registers_) {
         if (role != OperandRole::Writes || define(operands[at].index(), position + 1)) continue;
         const bool is_dim =

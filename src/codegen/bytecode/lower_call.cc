@@ -57,7 +57,9 @@ void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool
         code_.emit(Opcode::TailCallClosure, {closure}, args);
         code_.left();
       } else {
-        code_.emit(Opcode::CallClosure, {define(binding.var), closure}, args);
+        const Arg dst = to_be_matched(define(binding.var), type);
+        code_.emit(Opcode::CallClosure, {dst, closure}, args);
+        match_unknown(dst, type);
       }
       return;
     }
@@ -168,12 +170,22 @@ void FunctionLowering::lower_packed(const Call& call, Arg dst, bool matched) {
 }
 
 void FunctionLowering::lower_as_instruction(Opcode opcode, const Call& call, Arg dst) {
+  if (opcode == Opcode::GetField) dst = to_be_matched(dst, call.result_type);
   std::vector<Arg> operands = {dst};
   for (const vm::OperandSpec& spec : vm::info_of(opcode).specs().subspan(1)) {
     const Operand& operand = call.args[operands.size() - 1];
     operands.push_back(spec.kind == vm::OperandKind::Int ? integer(operand) : value(operand));
   }
   code_.emit(opcode, {}, operands);
+  if (opcode == Opcode::GetField) match_unknown(operands[0], call.result_type);
+}
+
+Arg FunctionLowering::to_be_matched(Arg dst, const TypeRef& type) {
+  return dst.is_none() && SizeLowering::holds_tensor(type) ? code_.make(/*owns=*/true) : dst;
+}
+
+void FunctionLowering::match_unknown(Arg value, const TypeRef& type) {
+  if (SizeLowering::holds_tensor(type)) sizes_.match_result(value, type);
 }
 
 void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& call,

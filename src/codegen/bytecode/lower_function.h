@@ -85,6 +85,10 @@ class FunctionLowering {
   void lower_packed(const graph::Call& call, Arg dst, bool matched);
   // A call of a packed function that is the instruction.
   void lower_as_instruction(vm::Opcode opcode, const graph::Call& call, Arg dst);
+  // What comes out of an array or from a function value, which may be the host's, has any size:
+  // where the type has tensors, it is kept in a register, also if nothing reads it, and checked.
+  Arg to_be_matched(Arg dst, const graph::TypeRef& type);
+  void match_unknown(Arg value, const graph::TypeRef& type);
   void lower_kernel(const graph::Call& call);
   // The scalar as a tensor of rank 0.
   Arg as_tensor(const graph::Operand& operand, DataType dtype);

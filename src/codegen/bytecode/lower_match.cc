@@ -143,11 +143,13 @@ class FunctionLowering::MatchLowering {
     const std::vector<VarRef> variables = variables_of(*match_.patterns[index]);
     for (size_t i = 0; i < variables.size(); ++i) {
       const VarRef& var = variables[i];
-      if (!function_.uses_.used.contains(var.get())) continue;
+      // A cell holds values of any size and type; the arm relies on those of the pattern, even if
+      // all that it used of the value was its size.
+      const bool has_sizes = SizeLowering::holds_tensor(var->type);
+      if (!has_sizes && !function_.uses_.used.contains(var.get())) continue;
       const Arg value =
           part(tree_.bound[index][i], function_.borrowing_.is_borrowed(var.get()), &parts);
       function_.values_[var.get()] = value;
-      // A cell holds values of any size and type; the arm's code relies on those of the pattern.
       const bool is_checked = var->type.is<ScalarType>() || value.is_none();
       if (!is_checked) function_.sizes_.match_result(value, var->type);
     }

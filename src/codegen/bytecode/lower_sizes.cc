@@ -215,6 +215,11 @@ void SizeLowering::match_parameters(const Array<VarRef>& params, const std::vect
   match_postponed(postponed);
 }
 
+bool SizeLowering::holds_tensor(const TypeRef& type) {
+  const auto* tuple = type.as<TupleType>();
+  return type.is<TensorType>() || (tuple && std::ranges::any_of(tuple->fields, holds_tensor));
+}
+
 void SizeLowering::match_result(Arg value, const TypeRef& type) {
   if (auto* scalar = type.as<ScalarType>()) {
     const DataType dtype = scalar->dtype;

@@ -37,6 +37,8 @@ class SizeLowering {
   // Matches each parameter's value with its type, which binds the type's symbols.
   void match_parameters(const Array<graph::VarRef>& params, const std::vector<vm::Arg>& values);
   void match_shape(const graph::MatchShape& match, vm::Arg value);
+  // Whether values of the type are tensors, or tuples that hold some.
+  static bool holds_tensor(const graph::TypeRef& type);
   // Matches what a packed function returned with the type that its call states, as far as opcodes
   // can: all but floats, functions and opaque values. The type's symbols must be bound.
   void match_result(vm::Arg value, const graph::TypeRef& type);

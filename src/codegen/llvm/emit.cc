@@ -13,6 +13,7 @@
 #include "codegen/llvm/compile_stack.h"
 #include "codegen/llvm/link.h"
 #include "codegen/llvm/lower.h"
+#include "codegen/llvm/memory_limit.h"
 #include "codegen/llvm/passes.h"
 #include "codegen/llvm/stack_use.h"
 #include "llvm/IR/GlobalAlias.h"
@@ -283,7 +284,10 @@ std::vector<uint8_t> compile(const Array<loop::KernelRef>& kernels, const Target
       others.emplace_back([&, poller = Poller::current()] {
         const Poller::Scope scope(poller);
         try {
-          run_with_compile_stack(work);
+          run_with_compile_stack([&] {
+            const FatalAllocationScope fatal;
+            work();
+          });
         } catch (const Error&) {
         }
       });
@@ -326,7 +330,10 @@ bool can_compile_bytecode(const vm::Unit& unit, const Target& target) {
 std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, const Target& target,
                                      const EmitOptions& options) {
   std::vector<uint8_t> object;
-  run_with_compile_stack([&] { object = compile(kernels, target, options); });
+  run_with_compile_stack([&] {
+    const FatalAllocationScope fatal;
+    object = compile(kernels, target, options);
+  });
   return object;
 }
 

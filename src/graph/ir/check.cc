@@ -282,19 +282,16 @@ class FunctionChecker {
   // ---- variables, constants, attributes ----
 
   void function_attrs(const FunctionExpr& f) {
-    const std::vector<std::string> booleans = {kExportAttr, kPrimitiveAttr, kFusedAttr,
-                                               kInlineAttr};
     for (const auto& [name, value] : f.attrs) {
-      if (name == kResultsAttr) continue;
-      if (std::ranges::find(booleans, name.view()) == booleans.end()) {
-        auto known = booleans;
-        known.push_back(kResultsAttr);
+      if (std::ranges::find(kFunctionAttrs, name.view()) == std::end(kFunctionAttrs)) {
+        const std::vector<std::string> known(std::begin(kFunctionAttrs), std::end(kFunctionAttrs));
         Error e(ErrorKind::Usage, span_,
                 cat("@", name_, ": a function has no attribute ", quoted(name)));
         e.expected(tenon::join(known, ", "));
         suggest(&e, name, known);
         throw e;
       }
+      if (name == kResultsAttr) continue;  // see below
       if (value.type_index == TypeIndex::Bool) continue;
       throw Error(ErrorKind::Usage, span_,
                   cat("@", name_, ": the attribute '", name, "' is not a boolean"))

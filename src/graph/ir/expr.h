@@ -92,12 +92,15 @@ struct Call : Expr {
 inline constexpr char kIntegersAttr[] = "integers";
 Array<Dim> kernel_integers(const Call& call);  // empty if the call has none
 
-// The attributes of functions; no function has others.
+// The attributes of functions.
 inline constexpr char kPrimitiveAttr[] = "primitive";  // true: lowered to one kernel
 inline constexpr char kFusedAttr[] = "fused";          // true: a primitive that fusion made
 inline constexpr char kExportAttr[] = "export";        // false: not callable from outside
 inline constexpr char kInlineAttr[] = "inline";        // false: calls are not replaced by the body
 inline constexpr char kResultsAttr[] = "results";      // names of the result, or of its fields
+// All of them; no function has others.
+inline constexpr std::string_view kFunctionAttrs[] = {kPrimitiveAttr, kFusedAttr, kExportAttr,
+                                                      kInlineAttr, kResultsAttr};
 
 struct FunctionExpr : Expr {
   String name;  // a hint: the name of a literal, or of a global, whose name is the module's key

@@ -287,7 +287,7 @@ class Inference {
       if (!both) {
         throw Error(ErrorKind::Usage, "the arms of `match` give values of different types")
             .found(to_text(result), "before")
-            .found(to_text(arm), cat("arm ", i));
+            .found(to_text(arm), cat("arm ", i + 1));
       }
       result = both;
     }

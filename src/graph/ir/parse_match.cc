@@ -2,6 +2,7 @@
 
 #include "graph/ir/parser.h"
 #include "graph/ir/pattern.h"
+#include "graph/ir/typed_text.h"
 
 namespace tenon::graph {
 
@@ -66,6 +67,14 @@ ExprRef Parser::match(const TypeRef& expected) {
   return e;
 }
 
+// A host's variables are words in lower case.
+bool Parser::begins_variable() const {
+  const Token& t = peek();
+  if (t.kind == TokenKind::kVar) return true;
+  return make_variable_ && t.kind == TokenKind::kWord && !starts_constant() &&
+         !(t.text[0] >= 'A' && t.text[0] <= 'Z');
+}
+
 // Node(%left, 3, _)  (%x, None)  _   for a value of that type
 PatternRef Parser::pattern(const TypeRef& type) {
   Nest nest(this, &block_depth_);
@@ -87,11 +96,15 @@ PatternRef Parser::pattern(const TypeRef& type) {
             cat(counted(parts.size(), "field"), ", as in ", shape));
   };
   if (accept_word("_")) return p;
-  if (first.kind == TokenKind::kVar) {
+  if (begins_variable()) {
     take();
     p->kind = PatternKind::kVariable;
-    p->var = builder_.block_var(first.text, type);
-    declare(first, p->var);
+    if (make_variable_) {
+      p->var = make_variable_(first.text, type);
+    } else {
+      p->var = builder_.block_var(first.text, type);
+      declare(first, p->var);
+    }
   } else if (first.is("(")) {
     parts = at(first, [&] { return tuple_parts(type); });
     take();
@@ -113,6 +126,26 @@ PatternRef Parser::pattern(const TypeRef& type) {
     }
   }
   return p;
+}
+
+PatternRef Parser::whole_pattern(const TypeRef& type, const Signatures& signatures,
+                                 const MakeVariable& variable) {
+  signatures_ = signatures;
+  make_variable_ = variable;
+  try {
+    tokens_ = source_.tokens();
+    PatternRef out = pattern(type);
+    if (peek().kind != TokenKind::kEnd) fail("unexpected text after a pattern", "nothing more");
+    return out;
+  } catch (Error& e) {
+    show(&e);
+    throw;
+  }
+}
+
+PatternRef parse_pattern(std::string_view text, const TypeRef& type, const Signatures& signatures,
+                         const Parser::MakeVariable& variable) {
+  return Parser(text, "pattern").whole_pattern(type, signatures, variable);
 }
 
 }  // namespace tenon::graph

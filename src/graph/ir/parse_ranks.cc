@@ -2,6 +2,8 @@
 // is parsed once for each rank, which gives functions of these ranks, and the function itself
 // becomes the choice between them.
 
+#include <algorithm>
+#include <optional>
 #include <set>
 
 #include "graph/ir/intrinsic.h"
@@ -115,6 +117,12 @@ class RankChoice {
   const std::set<Ranks>& clones_;
 };
 
+bool holds(const std::vector<Error>& errors, const Error& wanted) {
+  return std::ranges::any_of(errors, [&](const Error& e) {
+    return e.span() == wanted.span() && e.message() == wanted.message();
+  });
+}
+
 }  // namespace
 
 // The function as its text says, or null and the errors.
@@ -155,6 +163,7 @@ void Parser::add_of_each_rank(const Item& item, const Signature& s,
   const std::string name = full_name(item.name);
   const int64_t most = ranks_of_each(unknown.size());
   std::set<Ranks> clones;
+  std::optional<std::vector<Error>> at_every_rank;
   for (Ranks ranks(unknown.size(), 0);;) {
     Signature one = s;
     one.attrs.set(kExportAttr, Any(false));
@@ -173,14 +182,18 @@ void Parser::add_of_each_rank(const Item& item, const Signature& s,
       signatures_.functions.set(named->name, type_of(*named));
       out->set(named->name, named);
       clones.insert(ranks);
-    } else if (found.size() < errors.size()) {
-      errors = std::move(found);
+    } else {
+      if (!at_every_rank) at_every_rank = found;
+      std::erase_if(*at_every_rank, [&](const Error& e) { return !holds(found, e); });
+      if (found.size() < errors.size()) errors = std::move(found);
     }
     size_t i = ranks.size();
     while (i > 0 && ++ranks[i - 1] == most) ranks[--i] = 0;
     if (i == 0) break;
   }
   if (clones.empty()) {
+    // The rank has nothing to do with what is wrong at each.
+    if (!at_every_rank->empty()) errors = std::move(*at_every_rank);
     for (Error& error : errors) errors_.push_back(std::move(error));
     if (errors_.size() >= kMaxErrors) throw Enough{};
     throw Lost{};

@@ -34,6 +34,10 @@ class Parser {
   Dim size();
   TypeRef whole_type(const Map<String, Ref<const AdtDefinition>>& adts);
   Any whole_constant();
+  // What makes the variables of a pattern.
+  using MakeVariable = std::function<VarRef(std::string_view name, const TypeRef& type)>;
+  PatternRef whole_pattern(const TypeRef& type, const Signatures& signatures,
+                           const MakeVariable& variable);
 
  private:
   // ---- tokens (parse_module.cc) ----
@@ -243,6 +247,7 @@ class Parser {
   ExprRef construct(const TypeRef& expected);
   ExprRef match(const TypeRef& expected);
   PatternRef pattern(const TypeRef& type);
+  bool begins_variable() const;
   ExprRef function_literal();
   ExprRef closure();
 
@@ -278,6 +283,7 @@ class Parser {
   const Imports::File* file_ = nullptr;                // null: nothing imports this text
   std::map<std::string_view, std::string> prefix_of_;  // by the names of imports
   Builder builder_;
+  MakeVariable make_variable_;  // of a host, which writes variables as words; null for a module
   Names names_;
 };
 

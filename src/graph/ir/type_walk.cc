@@ -61,6 +61,17 @@ TypeRef rebuild(const TypeRef& type, const OnDim& on_dim, const OnType& on_type)
   }
 }
 
+// Calls `f` on each direct part of the type.
+template <class F>
+void for_each_part(const TypeRef& type, const F& f) {
+  rebuild(
+      type, [](const Dim& d) { return d; },
+      [&](const TypeRef& part) {
+        f(part);
+        return part;
+      });
+}
+
 SymbolSet own_symbols(const FunctionType& type) {
   SymbolSet own;
   for (const TypeRef& p : type.params) collect_binding_symbols(p, &own);
@@ -84,15 +95,19 @@ TypeRef substitute(const TypeRef& type, const DimSubstitution& map) {
       [&](const TypeRef& t) { return substitute(t, map); });
 }
 
+TypeRef without_known_values(const TypeRef& type) {
+  if (const auto tensor = type.cast<TensorType>()) return without_values(tensor);
+  if (const auto* scalar = type.as<ScalarType>()) {
+    return scalar->value_known ? scalar_type(scalar->dtype) : type;
+  }
+  return rebuild(
+      type, [](const Dim& d) { return d; }, without_known_values);
+}
+
 bool mentions_type_var(const TypeRef& type, const std::function<bool(std::string_view)>& which) {
   if (const auto* v = type_as<TypeVar>(type)) return which(v->name.view());
   bool found = false;
-  rebuild(
-      type, [](const Dim& d) { return d; },
-      [&](const TypeRef& t) {
-        found = found || mentions_type_var(t, which);
-        return t;
-      });
+  for_each_part(type, [&](const TypeRef& t) { found = found || mentions_type_var(t, which); });
   return found;
 }
 
@@ -134,17 +149,6 @@ void collect_symbols(const TypeRef& type, SymbolSet* symbols) {
       [&](const TypeRef& t) {
         collect_symbols(t, symbols);
         return t;
-      });
-}
-
-// Calls `f` on each direct part of the type.
-template <class F>
-void for_each_part(const TypeRef& type, const F& f) {
-  rebuild(
-      type, [](const Dim& d) { return d; },
-      [&](const TypeRef& part) {
-        f(part);
-        return part;
       });
 }
 

@@ -1,6 +1,9 @@
 // Texts that name a module's data types.
 #pragma once
 
+#include <functional>
+
+#include "graph/ir/infer.h"
 #include "graph/ir/module.h"
 
 namespace tenon::graph {
@@ -8,5 +11,11 @@ namespace tenon::graph {
 // Parses a type, such as `list[tree[i64]]`, in which the prelude's data types and these are known.
 // Throws Usage if the text is not a type.
 TypeRef parse_type(std::string_view text, const Map<String, Ref<const AdtDefinition>>& adts);
+
+// Parses a pattern for a value of the type, as hosts write it: in `Node(l, x, _)`, l and x are
+// variables, which `variable` makes in this order. Throws Usage if the text is no pattern for it.
+PatternRef parse_pattern(
+    std::string_view text, const TypeRef& type, const Signatures& signatures,
+    const std::function<VarRef(std::string_view name, const TypeRef& type)>& variable);
 
 }  // namespace tenon::graph

@@ -102,12 +102,33 @@ bool has_kind(const TypeRef& type, Kind kind) {
   return !tensor->dims_known || !proves_differ(product(tensor->dims.to_vector()), 1);
 }
 
-// `needed` is null if any type of the kind will do.
-[[noreturn]] void fail_operand(std::string_view function, size_t index, const TypeRef& found,
-                               const TypeRef& needed, Kind kind) {
-  throw Error(ErrorKind::Usage, cat(function, ": operand ", index, " has the wrong type"))
-      .found(to_text(found))
-      .expected(needed ? to_text(needed) : wanted(kind));
+// Whether a value of the one type may have the other at run time. A type variable may be any type.
+bool may_be(const TypeRef& a, const TypeRef& b) {
+  const auto any = [](std::string_view) { return true; };
+  if (mentions_type_var(a, any) || mentions_type_var(b, any)) return true;
+  std::vector<std::pair<Dim, Dim>> unproved;
+  return fits(a, b, &unproved) || fits(b, a, &unproved);
+}
+
+// Checks the operands, of which an absent one is anything; `fits` says whether a type may stand in
+// the place of another. Returns what decides the kinds: `first`, or the first operand's type if
+// `first` is null. `function` names the call in errors.
+TypeRef check_operands(const Word& word, std::string_view function,
+                       const std::vector<Operand>& args, TypeRef first,
+                       bool (*fits)(const TypeRef& type, const TypeRef& needed)) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!args[i]) continue;
+    const TypeRef type = without_known_values(type_of(args[i]));
+    const Kind kind = word.operands[i];
+    if (!first && has_kind(type, kind)) first = type;
+    // Null if any type of the kind will do.
+    const TypeRef needed = first || kind == Kind::kString ? type_of_kind(kind, first) : nullptr;
+    if (needed ? fits(type, needed) : has_kind(type, kind)) continue;
+    throw Error(ErrorKind::Usage, cat(function, ": operand ", i, " has the wrong type"))
+        .found(to_text(type))
+        .expected(needed ? to_text(needed) : wanted(kind));
+  }
+  return first;
 }
 
 }  // namespace
@@ -132,32 +153,13 @@ Ref<const Call> value_call(std::string_view word, const std::vector<Operand>& ar
         .found(cat(args.size()))
         .expected(cat(found->operands.size()));
   }
-  TypeRef first;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!args[i]) throw Error(ErrorKind::Usage, cat(word, ": operand ", i, " is absent"));
-    const TypeRef type = without_known_values(type_of(args[i]));
-    if (i == 0) first = type;
-    const Kind kind = found->operands[i];
-    const TypeRef needed = i == 0 && kind != Kind::kString ? nullptr : type_of_kind(kind, first);
-    const bool good = needed ? is_subtype(type, needed) : has_kind(type, kind);
-    if (good) continue;
-    fail_operand(word, i, type, needed, kind);
   }
+  const TypeRef first = check_operands(*found, word, args, nullptr, is_subtype);
   return make_call(CalleeKind::kPacked, found->function, args, {},
                    type_of_kind(found->result, first));
 }
-
-namespace {
-
-// Whether a value of the one type may have the other at run time. A type variable may be any type.
-bool may_be(const TypeRef& a, const TypeRef& b) {
-  const auto any = [](std::string_view) { return true; };
-  if (mentions_type_var(a, any) || mentions_type_var(b, any)) return true;
-  std::vector<std::pair<Dim, Dim>> unproved;
-  return fits(a, b, &unproved) || fits(b, a, &unproved);
-}
-
-}  // namespace
 
 void check_value_call(const Call& call) {
   const auto word = std::ranges::find(words(), call.callee.view(), &Word::function);
@@ -165,15 +167,7 @@ void check_value_call(const Call& call) {
   // A new array may hold more than the operands do: an element of another size, for one.
   TypeRef first;
   if (word->result == Kind::kArray && call.result_type.is<ArrayType>()) first = call.result_type;
-  for (size_t i = 0; i < call.args.size(); ++i) {
-    if (!call.args[i]) continue;
-    const TypeRef type = without_known_values(type_of(call.args[i]));
-    const Kind kind = word->operands[i];
-    if (!first && has_kind(type, kind)) first = type;
-    const TypeRef needed = first || kind == Kind::kString ? type_of_kind(kind, first) : nullptr;
-    if (needed ? may_be(type, needed) : has_kind(type, kind)) continue;
-    fail_operand(cat("'", call.callee, "'"), i, type, needed, kind);
-  }
+  first = check_operands(*word, cat("'", call.callee, "'"), call.args.to_vector(), first, may_be);
   const TypeRef result = type_of_kind(word->result, first);
   if (!may_be(result, call.result_type)) {
     throw Error(ErrorKind::Usage, cat("'", call.callee, "': the result has the wrong type"))

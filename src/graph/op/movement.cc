@@ -24,7 +24,9 @@ TypeRef infer_reshape(InferContext& cx) {
   const TensorType& x = cx.tensor(0);
   std::vector<Dim> shape = cx.attr_dims("shape");
   for (const Dim& d : shape) {
-    if (d.is_const() && *d.as_const() < 0) cx.fail(cat("'shape' holds the size ", d));
+    if (d.is_const() && *d.as_const() < 0) {
+      cx.fail(cat("'shape' holds the size ", d, "; no size is inferred: state it, as in n*m"));
+    }
   }
   cx.require_equal(product(dims_of(x)), product(shape), "number of elements of 'x' and of 'shape'");
   return tensor_type(x.dtype, shape);

@@ -195,11 +195,26 @@ TEST(CodeBuilder, RefusesOperandsOfTheWrongKind) {
 }
 
 TEST(Signature, TextReadsBack) {
-  for (const char* text :
-       {"any", "i64", "bool", "bf16", "tensor[n, 3, floordiv(n, 2) + 1; f32]", "tensor[i8]",
-        "tensor[rank=4; f16]", "tensor[*; f32]", "shape[n, 4]", "shape[rank=2]", "shape[*]",
-        "(i64, (tensor[2; f32], bool))", "()", "(i64,)", "fn(i64, any) -> array[i64]", "list[i64]",
-        "tree", "opaque[\"a.b\"]"}) {
+  for (const char* text : {"any",
+                           "i64",
+                           "bool",
+                           "bf16",
+                           "tensor[n, 3, floordiv(n, 2) + 1; f32]",
+                           "tensor[i8]",
+                           "tensor[rank=4; f16]",
+                           "tensor[*; f32]",
+                           "shape[n, 4]",
+                           "shape[rank=2]",
+                           "shape[*]",
+                           "(i64, (tensor[2; f32], bool))",
+                           "()",
+                           "(i64,)",
+                           "fn(i64, any) -> array[i64]",
+                           "list[i64]",
+                           "tree",
+                           "opaque[\"a.b\"]",
+                           "opaque[\"a\\\"b\\\\\"]",
+                           "tensor[\"a,b\", 2*\"c]d\", \"(e\"; i8]"}) {
     EXPECT_EQ(to_text(parse_signature_type(text)), text);
   }
 }
@@ -253,7 +268,8 @@ TEST(Signature, ATensorOfRankZeroNeedsNoSemicolon) {
 
 TEST(Signature, WrongTextIsRefusedWithItsColumn) {
   for (const char* text : {"", "tensor", "tensor[2]", "tensor[2; x9]", "tensor[2,; f32]", "(i64",
-                           "i64 i64", "fn(i64)", "shape[rank=99]", "array[]", "opaque[x]"}) {
+                           "i64 i64", "fn(i64)", "shape[rank=99]", "array[]", "opaque[x]",
+                           "opaque[\"a]", "opaque[\"a\\\"]", "tensor[\"a; i8]"}) {
     EXPECT_THROW(parse_signature_type(text), Error) << text;
   }
   std::string deep(200, '(');

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -376,13 +377,9 @@ class ElfCheck {
   }
   // The first relocation at an address or behind it.
   uint64_t first_relocation(uint64_t address) const {
-    uint64_t low = 0, high = relocation_count();
-    while (low < high) {
-      const uint64_t middle = low + (high - low) / 2;
-      (relocation(middle).r_offset < address ? low : high) =
-          relocation(middle).r_offset < address ? middle + 1 : middle;
-    }
-    return low;
+    const auto all = std::views::iota(uint64_t{0}, relocation_count());
+    return *std::ranges::partition_point(
+        all, [&](uint64_t i) { return relocation(i).r_offset < address; });
   }
 
   // Where the pointer at an address leads, an object's own address as well; nullopt if there is no

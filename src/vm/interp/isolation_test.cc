@@ -86,6 +86,26 @@ TEST(Isolation, AnUntrustedProgramFindsNothingInTheCallersOutput) {
   EXPECT_TRUE(all_zero(out)) << "which is the output itself";
 }
 
+TEST(Isolation, AKeptResultDoesNotShareTheMemoryOfAnOutput) {
+  Machine m(
+      program_of(assemble("func @value(x: any) -> any {\n  ret %0\n}\n"
+                          "func @main(n: i64) -> (tensor[n; u8], array[tensor[n; u8]],"
+                          " fn() -> tensor[n; u8]) {\n"
+                          "  %1 = alloc_result 0, cpu:0, u8, %0\n"
+                          "  %2 = alloc_tuple %1\n"
+                          "  %3 = alloc_closure @value, %1\n"
+                          "  %4 = alloc_tuple %1!, %2!, %3!\n"
+                          "  ret %4!\n}")));
+  const Any n(int64_t{300}), out(bytes_of(300));
+  const AnyView args[] = {n}, outputs[] = {out, Any(), Any()};
+  const auto results = m.call_into("main", args, outputs).as<Array<Any>>();
+  EXPECT_EQ(results[0].v.object, out.v.object);
+  const auto in_array = results[1].as<Array<Any>>()[0].as<Tensor>();
+  const auto in_closure = results[2].as<Function>()().as<Tensor>();
+  EXPECT_NE(in_array.data(), out.as<Tensor>().data());
+  EXPECT_NE(in_closure.data(), out.as<Tensor>().data());
+}
+
 TEST(Isolation, TrustedProgramsDoNotPay) {
   Machine m(program_of(assemble(kReads)));
   m.call("keep", bytes_of(300'000));

@@ -56,6 +56,18 @@ TEST(Arguments, OfScalarsMustBeWhatTheSignatureSays) {
   }
 }
 
+TEST(Arguments, OfShapesHaveNoNegativeSizes) {
+  Machine m(
+      program_of(assemble("func @f(s: shape[n, 3]) -> i64 {\n"
+                          "  match_shape %0, ->%1, =3\n  ret %1\n}")));
+  EXPECT_EQ(m.call("f", Shape({0, 3})).as<int64_t>(), 0);
+  EXPECT_THAT(failure_of([&] {
+                m.call("f", Shape({-2, 3}));
+              }),
+              testing::AllOf(testing::HasSubstr("input 's' does not fit"),
+                             testing::HasSubstr("shape[-2, 3]   axis 0")));
+}
+
 TEST(Arguments, OfNarrowScalarsAreInTheirRangeAndFloatsAreRounded) {
   Machine m(
       program_of(assemble("func @i(n: i8) -> i8 {\n  ret %0\n}\n"

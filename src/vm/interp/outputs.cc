@@ -45,6 +45,12 @@ bool is_plain(const AnyView& value) {
          value.type_index == TypeIndex::Bytes;
 }
 
+// The same of a type's values.
+bool is_plain(const SignatureType& type) {
+  using Kind = SignatureType::Kind;
+  return type.kind == Kind::Tensor || type.kind == Kind::Scalar || type.kind == Kind::Shape;
+}
+
 // What keeps a tensor from being an output; null for nothing.
 const char* fault_of(const Tensor& t) {
   if (t.read_only()) return " is read-only";
@@ -62,7 +68,9 @@ Outputs::Outputs(const FunctionUnit& function, std::span<const AnyView> given,
     throw_misuse("a call needs one output, or None, for each result",
                  counted(given.size(), "output"), printable(to_text(function.result)));
   }
-  const bool available = std::ranges::all_of(args, is_plain);
+  const auto plain = [](const auto& one) { return is_plain(one); };
+  const bool available =
+      std::ranges::all_of(args, plain) && std::ranges::all_of(function.result.results(), plain);
   for (size_t i = 0; i < given.size(); ++i) {
     if (given[i].is_none()) continue;
     const Any value = admit(given[i]);

@@ -3,8 +3,9 @@
 // Code writes a result there from the start where an alloc_result allocates it in the frame that
 // the host entered. All others are copied there at the end: a result that is an argument or a
 // constant, one that a called function or a branch made. Nothing is written before the end if an
-// argument holds other values (an array, a function), because what these refer to may overlap an
-// output.
+// argument or a result may hold other values (an array, a function): what an argument refers to may
+// overlap an output, and what a result refers to must not change when the host uses the output
+// again.
 #pragma once
 
 #include <cstdint>

@@ -39,9 +39,11 @@ void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
     rank_mismatch(m, op, base, value, dims.size());
   }
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (!satisfies(checks[i], dims[i], base)) [[unlikely]]
+    // A shape from the host may hold any integers.
+    const bool stores = checks[i].match == DimMatch::Store;
+    if (stores ? dims[i] < 0 : !satisfies(checks[i], dims[i], base)) [[unlikely]]
       axis_mismatch(m, op, base, value, i);
-    if (checks[i].match == DimMatch::Store) store(base, checks[i].reg, dims[i]);
+    if (stores) store(base, checks[i].reg, dims[i]);
   }
 }
 

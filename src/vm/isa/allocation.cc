@@ -42,6 +42,10 @@ std::optional<FreshTensor> fresh_tensor(const Instruction& instruction) {
 
 std::optional<Block> block_of(const Instruction& instruction) {
   const OpcodeInfo& info = *instruction.info;
+  if (info.opcode == Opcode::MakeTensor) {
+    const DataType dtype = instruction.arg(operand(Opcode::MakeTensor, "dtype")).as_dtype();
+    return Block{static_cast<int64_t>(instruction.list().size()) * dtype.bytes()};
+  }
   if (!info.has_operand(OperandKind::Device)) return std::nullopt;
   if (const auto tensor = fresh_tensor(instruction)) return Block{tensor->bytes()};
   Block block;

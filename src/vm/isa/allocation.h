@@ -25,7 +25,7 @@ struct FreshTensor {
 // Nullopt for other instructions.
 std::optional<FreshTensor> fresh_tensor(const Instruction& instruction);
 
-// A block of memory on a device: an instruction with a device as operand takes one.
+// A block of memory: make_tensor takes one, and an instruction with a device as operand.
 struct Block {
   std::optional<int64_t> bytes;  // nullopt if they are only known at run time
 };

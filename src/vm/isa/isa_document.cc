@@ -38,6 +38,7 @@ std::string flags(const OpcodeInfo& info) {
   std::vector<std::string> names;
   if (info.ends()) names.emplace_back("ends");
   if (info.makes_fresh()) names.emplace_back("fresh");
+  if (info.interleaves()) names.emplace_back("interleaves");
   if (info.calls()) names.emplace_back("calls");
   if (info.jumps()) names.emplace_back("jumps");
   return join(names, ", ");
@@ -53,7 +54,7 @@ A function's code is a sequence of 64-bit words: for each instruction a header (
 number of operand words in bits 32-63, zeros between) and its operands (kind in bits 56-63, value below).
 Parameters arrive in registers 0, 1, ...; all other registers start as None. `R[x]` is the register
 that operand `x` names, and `V(x)` the operand's value, whatever its kind. Operands are read before
-registers are written.
+registers are written, except where the flag `interleaves` says otherwise.
 
 A register may borrow: it holds an object without owning a reference to it. A parameter borrows if its
 function says so (`x: &list[i64]` in assembly), and so does what `borrow_field`, or `move` of a borrowed
@@ -81,8 +82,9 @@ std::string isa_document() {
   }
   out += R"(
 Flags: `ends`: control never reaches the next instruction; `fresh`: the result is a tensor whose elements
-nothing has written yet; `calls`: instruments see the instruction, before and after; `jumps`: there are
-labels among its operands.
+nothing has written yet; `interleaves`: the list's registers are written from left to right, each before
+what follows is read, so that `=%r` in `match_shape` sees an earlier `->%r`; `calls`: instruments see the
+instruction, before and after; `jumps`: there are labels among its operands.
 
 ## Operand kinds
 

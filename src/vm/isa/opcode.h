@@ -19,8 +19,9 @@ enum class Opcode : uint16_t {
 inline constexpr size_t kOpcodeNumbers = 256;
 
 enum OpcodeFlags : uint8_t {
-  kEnds = 1,   // control never reaches the next instruction
-  kFresh = 2,  // the result is a tensor whose elements nothing has written yet
+  kEnds = 1,         // control never reaches the next instruction
+  kFresh = 2,        // the result is a tensor whose elements nothing has written yet
+  kInterleaves = 4,  // it may write a register before it has read all operands
 };
 
 // How the pre-decoder lays out an instruction's operands (vm/interp/op.h), and what executes it:
@@ -121,6 +122,7 @@ struct OpcodeInfo {
   }
   constexpr bool ends() const { return flags & kEnds; }
   constexpr bool makes_fresh() const { return flags & kFresh; }
+  constexpr bool interleaves() const { return flags & kInterleaves; }
   // Whether instruments see it, before and after.
   constexpr bool calls() const { return op_class == OpClass::Call; }
   constexpr bool jumps() const {

@@ -79,12 +79,30 @@ class Reader {
     return text_.substr(begin, at_ - begin);
   }
 
-  // A dimension's text extends to a comma, semicolon or bracket outside of parentheses.
+  // The text between the quotes that begin here, with its escapes.
+  std::string_view quoted_token() {
+    const size_t begin = at_ + 1;
+    do at_ += at_ < text_.size() && text_[at_] == '\\' ? 2 : 1;
+    while (at_ < text_.size() && text_[at_] != '"');
+    if (at_ >= text_.size()) {
+      at_ = text_.size();
+      fail("a closing quote");
+    }
+    const std::string_view token = text_.substr(begin, at_++ - begin);
+    if (printable(token) != token) fail("a name without control characters");
+    return token;
+  }
+  // A dimension's text extends to a comma, semicolon or bracket outside of parentheses and quotes.
   std::string_view dim_token() {
     skip();
     size_t begin = at_;
     for (int depth = 0; at_ < text_.size(); ++at_) {
       char c = text_[at_];
+      if (c == '"') {
+        quoted_token();
+        --at_;
+        continue;
+      }
       if (c == '(') ++depth;
       if (c == ')' && --depth < 0) break;
       if (depth == 0 && (c == ',' || c == ';' || c == ']' || c == '[')) break;
@@ -187,12 +205,9 @@ class Reader {
     } else if (word == "opaque") {
       t.kind = Kind::Opaque;
       need('[');
-      need('"');
-      size_t end = text_.find('"', at_);
-      if (end == std::string_view::npos) fail("a closing quote");
-      t.name = text_.substr(at_, end - at_);
-      if (printable(t.name) != t.name) fail("a name without control characters");
-      at_ = end + 1;
+      skip();
+      if (at_ == text_.size() || text_[at_] != '"') fail("a name in quotes");
+      t.name = quoted_token();
       need(']');
     } else if (word == kString) {
       t.kind = Kind::Opaque;

@@ -38,7 +38,7 @@ struct SignatureType {
   bool dims_known = false;           // if so, dims.size() == rank
   std::vector<SignatureDim> dims;    // Tensor, Shape
   std::vector<SignatureType> parts;  // Tuple; Function: parameters, then the result; Array, Adt
-  std::string name;                  // Adt, Opaque
+  std::string name;                  // Adt; Opaque: the key, with escapes for quotes in it
 
   // As the type of a function's result, the types of its results: a tuple's parts, or this one.
   std::span<const SignatureType> results() const {
