@@ -118,8 +118,7 @@ vm::KernelTarget target_with(const codegen::Target& target, const std::vector<ui
   return native;
 }
 
-// The code of all kernels for one target,
-// and of the unit's bytecode, if it is to be compiled.
+// The code of all kernels for one target, and of the unit's bytecode, if it is to be compiled.
 vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module& lowered,
                              const vm::Unit& unit, const CompileOptions& options) {
   const graph::Module scheduled = schedule(lowered, target, options);

@@ -343,7 +343,7 @@ Any interpret(const graph::Module& module, const String& function, const Array<A
         .expected(names.empty() ? "a module with functions" : join(names, ", "));
   }
   if (arguments.size() != (*found)->params.size()) {
-    throw Error(ErrorKind::Usage, cat(function.view(), " takes another number of arguments"))
+    throw Error(ErrorKind::Usage, cat(function.view(), " takes a different number of arguments"))
         .found(cat(arguments.size()))
         .expected(cat((*found)->params.size()));
   }

@@ -65,7 +65,7 @@ TEST(CompilerFunctions, InterpretWhatIsNotCompiled) {
   EXPECT_THAT(failure_of([] { call("tenon.interpret", parsed(kTwice), "mian", Args{}, Any()); }),
               HasSubstr("the module has no function \"mian\""));
   EXPECT_THAT(failure_of([] { call("tenon.interpret", parsed(kTwice), "main", Args{}, Any()); }),
-              HasSubstr("takes another number of arguments"));
+              HasSubstr("takes a different number of arguments"));
 }
 
 TEST(CompilerFunctions, TellWhatAModelSaysOfItself) {
@@ -629,7 +629,7 @@ TEST(Build, SaysWhatIsWrongWithDataTypesAndPatterns) {
   EXPECT_THAT(pattern("(Leef, _)"), HasSubstr("Leef is not a constructor of tree[i64]"));
   EXPECT_THAT(pattern("(Leaf, 3)"), HasSubstr("bool"));
   EXPECT_THAT(pattern("(Leaf, 12345678901234567890)"), HasSubstr("an integer of 64 bits"));
-  EXPECT_THAT(pattern(std::string(200, '(').c_str()), HasSubstr("a tuple's pattern"));
+  EXPECT_THAT(pattern(std::string(200, '(').c_str()), HasSubstr("a tuple pattern"));
   EXPECT_THAT(failure("tenon.build_construct", b, "Nod", Args(), Any()),
               AllOf(HasSubstr("no data type has a constructor \"Nod\""), HasSubstr("build_types")));
   EXPECT_THAT(failure("tenon.build_construct", b, "Leaf", Args(), Any()),

@@ -9,6 +9,7 @@
 #include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
 #include "graph/ir/text.h"
+#include "graph/ir/value_words.h"
 #include "loop/scalar.h"
 #include "loop/scalar_tensor.h"
 #include "loop/work.h"
@@ -198,7 +199,7 @@ Any call_value(const Binding& binding, const Call& call, const PreparedKernel* k
   if (call.kind == CalleeKind::kPacked) {
     Any result = call_packed(call, last_uses, activation);
     // An array holds values of any size and type.
-    if (type.is<TensorType>() && call.callee == "vm.array_get") {
+    if (type.is<TensorType>() && call.callee == kArrayGet) {
       activation.check_element(type, result);
     }
     if (signature_of(call)) return result;

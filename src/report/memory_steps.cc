@@ -374,11 +374,6 @@ bool Walk::step_value(const Instruction& in, uint32_t at, State* state) {
       if (!result.number) result.number = unknown("size", at, 0, "a dimension that is read");
       break;
     }
-    case Opcode::RankOf:
-    case Opcode::GetTag:
-    case Opcode::IsNone:
-    case Opcode::ArraySize:
-      break;
     case Opcode::ArraySet:
     case Opcode::ArrayPush:
       result.own = read_storages(in, *state);
@@ -422,7 +417,8 @@ bool Walk::step_value(const Instruction& in, uint32_t at, State* state) {
       return true;
     }
     default:
-      return false;
+      if (!in.info->writes_integers() && !in.info->writes_boolean()) return false;
+      break;  // an integer or a boolean of which nothing is known
   }
   release(in, state);
   put_result(in, made(std::move(result)), state);

@@ -5,6 +5,7 @@
 #include "codegen/bytecode/join.h"
 #include "graph/ir/walk.h"
 #include "support/poll.h"
+#include "vm/isa/limits.h"
 #include "vm/isa/unit.h"
 
 namespace tenon::codegen {
@@ -133,6 +134,7 @@ void FunctionLowering::lower_block(const BlockRef& block, bool tail) {
     poll();
     const auto& binding = block->bindings[i];
     span_ = binding->span;
+    static_assert(kMostConcurrent == vm::kMaxConcurrent);
     if (const int64_t grouped = grouped_after(binding->value)) {
       group_begin = code_.instruction_count();
       group_count = grouped;

@@ -23,121 +23,69 @@ using vm::Opcode;
 
 namespace {
 
-// The instruction for an operation on two integers of 64 bits with a sign, or on booleans.
-std::optional<Opcode> opcode_of(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::kAdd:
-      return Opcode::Add;
-    case BinaryOp::kSub:
-      return Opcode::Sub;
-    case BinaryOp::kMul:
-      return Opcode::Mul;
-    case BinaryOp::kDiv:
-      return Opcode::TruncDiv;
-    case BinaryOp::kFloorDiv:
-      return Opcode::FloorDiv;
-    case BinaryOp::kMod:
-      return Opcode::FloorMod;
-    case BinaryOp::kRem:
-      return Opcode::TruncMod;
-    case BinaryOp::kMin:
-      return Opcode::Min;
-    case BinaryOp::kMax:
-      return Opcode::Max;
-    case BinaryOp::kEq:
-      return Opcode::Eq;
-    case BinaryOp::kNe:
-      return Opcode::Ne;
-    case BinaryOp::kLt:
-      return Opcode::Lt;
-    case BinaryOp::kLe:
-      return Opcode::Le;
-    case BinaryOp::kAnd:
-      return Opcode::And;
-    case BinaryOp::kOr:
-      return Opcode::Or;
-    case BinaryOp::kXor:
-      return Opcode::Xor;
-    case BinaryOp::kShl:
-      return Opcode::Shl;
-    case BinaryOp::kShr:
-      return Opcode::Ashr;
-    case BinaryOp::kPow:
-    case BinaryOp::kAtan2:
-      break;
-  }
-  return std::nullopt;
-}
-
-// Whether the operation on integers of fewer than 64 bits can leave their range.
-bool wraps(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::kAdd:
-    case BinaryOp::kSub:
-    case BinaryOp::kMul:
-    case BinaryOp::kDiv:  // the least number by -1
-    case BinaryOp::kFloorDiv:
-    case BinaryOp::kShl:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// The instruction for an operation on floats, and whether its result, of an f32's operation, is
-// exact only after rounding.
+// None for an operation that has no instruction.
 struct FloatOpcode {
   Opcode opcode = Opcode::None;
-  bool rounds = false;
+  bool rounds = false;  // of an f32's operation, the result is exact only after rounding
 };
-FloatOpcode float_opcode_of(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::kAdd:
-      return {Opcode::FAdd, true};
-    case BinaryOp::kSub:
-      return {Opcode::FSub, true};
-    case BinaryOp::kMul:
-      return {Opcode::FMul, true};
-    case BinaryOp::kDiv:
-      return {Opcode::FDiv, true};
-    case BinaryOp::kRem:
-      return {Opcode::FRem};
-    case BinaryOp::kMin:
-      return {Opcode::FMin};
-    case BinaryOp::kMax:
-      return {Opcode::FMax};
-    case BinaryOp::kEq:
-    case BinaryOp::kNe:  // and a negation
-      return {Opcode::FEq};
-    case BinaryOp::kLt:
-      return {Opcode::FLt};
-    case BinaryOp::kLe:
-      return {Opcode::FLe};
-    default:
-      return {};
-  }
-}
-FloatOpcode float_opcode_of(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::kNeg:
-      return {Opcode::FNeg};
-    case UnaryOp::kAbs:
-      return {Opcode::FAbs};
-    case UnaryOp::kFloor:
-      return {Opcode::FFloor};
-    case UnaryOp::kCeil:
-      return {Opcode::FCeil};
-    case UnaryOp::kTrunc:
-      return {Opcode::FTrunc};
-    case UnaryOp::kRoundEven:
-      return {Opcode::FRound};
-    case UnaryOp::kSqrt:
-      return {Opcode::FSqrt, true};
-    case UnaryOp::kSign:
-      return {Opcode::FSign};
-    default:
-      return {};
-  }
+template <class Op>
+struct Instructions {
+  Op op;
+  Opcode integers = Opcode::None;  // of 64 bits with a sign, or booleans
+  bool wraps = false;              // of fewer bits, the result can leave their range
+  FloatOpcode floats = {};
+};
+
+constexpr bool kWraps = true, kRounds = true;
+
+constexpr Instructions<BinaryOp> kBinary[] = {
+    {BinaryOp::kAdd, Opcode::Add, kWraps, {Opcode::FAdd, kRounds}},
+    {BinaryOp::kSub, Opcode::Sub, kWraps, {Opcode::FSub, kRounds}},
+    {BinaryOp::kMul, Opcode::Mul, kWraps, {Opcode::FMul, kRounds}},
+    // The least number by -1.
+    {BinaryOp::kDiv, Opcode::TruncDiv, kWraps, {Opcode::FDiv, kRounds}},
+    {BinaryOp::kFloorDiv, Opcode::FloorDiv, kWraps},
+    {BinaryOp::kMod, Opcode::FloorMod},
+    {BinaryOp::kRem, Opcode::TruncMod, !kWraps, {Opcode::FRem}},
+    {BinaryOp::kMin, Opcode::Min, !kWraps, {Opcode::FMin}},
+    {BinaryOp::kMax, Opcode::Max, !kWraps, {Opcode::FMax}},
+    {BinaryOp::kEq, Opcode::Eq, !kWraps, {Opcode::FEq}},
+    {BinaryOp::kNe, Opcode::Ne, !kWraps, {Opcode::FEq}},  // and a negation
+    {BinaryOp::kLt, Opcode::Lt, !kWraps, {Opcode::FLt}},
+    {BinaryOp::kLe, Opcode::Le, !kWraps, {Opcode::FLe}},
+    {BinaryOp::kAnd, Opcode::And},
+    {BinaryOp::kOr, Opcode::Or},
+    {BinaryOp::kXor, Opcode::Xor},
+    {BinaryOp::kShl, Opcode::Shl, kWraps},
+    {BinaryOp::kShr, Opcode::Ashr},
+    {BinaryOp::kPow},
+    {BinaryOp::kAtan2},
+};
+constexpr size_t kBinaryOps = 0
+#define TENON_UNARY(...)
+#define TENON_BINARY(...) +1
+#include "loop/scalar_ops.def"
+    ;
+#undef TENON_UNARY
+#undef TENON_BINARY
+static_assert(std::size(kBinary) == kBinaryOps, "a row for each operation of scalar_ops.def");
+
+constexpr Instructions<UnaryOp> kUnary[] = {
+    {.op = UnaryOp::kNeg, .floats = {Opcode::FNeg}},
+    {.op = UnaryOp::kAbs, .floats = {Opcode::FAbs}},
+    {.op = UnaryOp::kFloor, .floats = {Opcode::FFloor}},
+    {.op = UnaryOp::kCeil, .floats = {Opcode::FCeil}},
+    {.op = UnaryOp::kTrunc, .floats = {Opcode::FTrunc}},
+    {.op = UnaryOp::kRoundEven, .floats = {Opcode::FRound}},
+    {.op = UnaryOp::kSqrt, .floats = {Opcode::FSqrt, kRounds}},
+    {.op = UnaryOp::kSign, .floats = {Opcode::FSign}},
+};
+
+// One without instructions for an operation that has none.
+template <class Op, size_t n>
+Instructions<Op> row_of(const Instructions<Op> (&rows)[n], Op op) {
+  const auto* const row = std::ranges::find(rows, op, &Instructions<Op>::op);
+  return row == std::end(rows) ? Instructions<Op>{op} : *row;
 }
 
 }  // namespace
@@ -282,7 +230,7 @@ class FunctionLowering::ScalarLowering {
       return code_.emit(Opcode::FEq,
                         {to, absolute, function_.value(constant_float(f64, INFINITY))});
     }
-    float_operation(float_opcode_of(e.op), e.dtype, to, a);
+    float_operation(row_of(kUnary, e.op).floats, e.dtype, to, a);
   }
 
   void unary(const loop::Unary& e, Arg to) {
@@ -348,7 +296,7 @@ class FunctionLowering::ScalarLowering {
       return float_operation({Opcode::FFloor, true}, e.dtype, to, quotient);
     }
     if (e.op == BinaryOp::kMod) return float_mod(e.dtype, to, a, b);
-    float_operation(float_opcode_of(e.op), e.dtype, to, a, b);
+    float_operation(row_of(kBinary, e.op).floats, e.dtype, to, a, b);
   }
 
   // The remainder with the sign of b: b is added to one that isn't 0 and has the other sign.
@@ -368,18 +316,19 @@ class FunctionLowering::ScalarLowering {
 
   void binary(const loop::Binary& e, Arg to) {
     if (e.a->dtype.is_float()) return float_binary(e, to);
-    std::optional<Opcode> opcode = opcode_of(e.op);
-    if (!opcode) refuse_operator();
+    const Instructions<BinaryOp> row = row_of(kBinary, e.op);
+    Opcode opcode = row.integers;
+    if (opcode == Opcode::None) refuse_operator();
     const bool keeps_truth = e.dtype.is_bool() && !info(e.op).tests;
     Arg a = part(e.a, keeps_truth), b = part(e.b, keeps_truth);
     if (e.a->dtype == u64 && unsigned_binary(e.op, to, a, b)) return;
     if (e.op == BinaryOp::kShr) return shift_right(e.dtype, to, a, b);
-    if (const auto exchanged = exchange(*opcode); a.is(vm::ArgKind::Immediate) && exchanged) {
-      opcode = exchanged;
+    if (const auto exchanged = exchange(opcode); a.is(vm::ArgKind::Immediate) && exchanged) {
+      opcode = *exchanged;
       std::swap(a, b);
     }
-    const DataType dtype = wraps(e.op) ? e.dtype : i64;
-    wrapped(dtype, to, [&](Arg result) { code_.emit(*opcode, {result, a, b}); });
+    const DataType dtype = row.wraps ? e.dtype : i64;
+    wrapped(dtype, to, [&](Arg result) { code_.emit(opcode, {result, a, b}); });
   }
 
   // 0 for amounts that aren't below the number of bits.
@@ -427,7 +376,7 @@ class FunctionLowering::ScalarLowering {
   }
 
   // The quotient, or with `remainder` that, of numbers of u64 by instructions on numbers with a
-  // sign (Hacker's Delight, 9-3): half of `a` is no negative number; twice its quotient is the
+  // sign (Hacker's Delight, 9-3): half of `a` is not negative; twice its quotient is the
   // quotient or one less. A divisor beyond 2^63 goes into `a` once or not at all.
   void unsigned_division(Arg quotient, Arg remainder, Arg a, Arg b) {
     const auto make = [&](Opcode opcode, Arg x, Arg y) {

@@ -1,5 +1,7 @@
 #include "codegen/bytecode/packed_instruction.h"
 
+#include "graph/ir/value_words.h"
+
 #include <algorithm>
 #include <string_view>
 
@@ -15,10 +17,10 @@ struct PackedInstruction {
 };
 
 constexpr PackedInstruction kInstructions[] = {
-    {"vm.array_size", Opcode::ArraySize},
-    {"vm.array_get", Opcode::GetField},
-    {"vm.array_set", Opcode::ArraySet},
-    {"vm.array_append", Opcode::ArrayPush},
+    {graph::kArraySize, Opcode::ArraySize},
+    {graph::kArrayGet, Opcode::GetField},
+    {graph::kArraySet, Opcode::ArraySet},
+    {graph::kArrayAppend, Opcode::ArrayPush},
 };
 
 }  // namespace

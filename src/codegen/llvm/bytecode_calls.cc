@@ -5,9 +5,6 @@
 #include "object/type_index.h"
 #include "vm/isa/operand_index.h"
 
-// GCC mistakes LLVM's `new` with room for operands for an ordinary one.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace tenon::codegen {
 
 using vm::Arg;
@@ -206,12 +203,9 @@ void FunctionTranslator::run_in_machine(const Instruction& in) {
     run(&vm::CodeRuntime::run, b_.getInt64(static_cast<uint64_t>(in.opcode())));
   }
   cleared_by_machine(in);
-  const Kind result = in.info->op_class == vm::OpClass::Match || in.opcode() == Opcode::GetDim ||
-                              in.opcode() == Opcode::RankOf || in.opcode() == Opcode::GetTag ||
-                              in.opcode() == Opcode::ArraySize
-                          ? Kind::Int
-                      : in.opcode() == Opcode::IsNone ? Kind::Bool
-                                                      : Kind::Any;
+  const Kind result = in.info->writes_integers()  ? Kind::Int
+                      : in.info->writes_boolean() ? Kind::Bool
+                                                  : Kind::Any;
   for_each_write(in, [&](uint32_t r) {
     now_.kinds[r] = result;
     now_.stale.remove(r);

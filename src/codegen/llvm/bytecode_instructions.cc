@@ -4,9 +4,6 @@
 #include "codegen/llvm/bytecode_function.h"
 #include "vm/isa/operand_index.h"
 
-// GCC mistakes LLVM's `new` with room for operands for an ordinary one.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace tenon::codegen {
 
 using vm::Arg;

@@ -5,9 +5,6 @@
 #include "llvm/IR/Intrinsics.h"
 #include "vm/isa/operand_index.h"
 
-// GCC mistakes LLVM's `new` with room for operands for an ordinary one.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace tenon::codegen {
 
 using vm::Arg;

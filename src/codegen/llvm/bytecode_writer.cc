@@ -4,9 +4,6 @@
 #include "support/poll.h"
 #include "vm/executable/code_hash.h"
 
-// GCC mistakes LLVM's `new` with room for operands for an ordinary one.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace tenon::codegen {
 namespace {
 

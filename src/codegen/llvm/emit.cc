@@ -32,9 +32,6 @@
 #include "vm/executable/kernel_abi.h"
 #include "vm/executable/model_abi.h"
 
-// GCC mistakes LLVM's `new` with room for operands for an ordinary one.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace tenon::codegen {
 
 namespace {

@@ -14,6 +14,8 @@ message(STATUS "code generation: LLVM ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
 target_include_directories(${TARGET_NAME} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS} ${LLD_INCLUDE_DIRS})
 separate_arguments(llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 target_compile_definitions(${TARGET_NAME} PRIVATE ${llvm_definitions})
+# GCC mistakes LLVM's `new` with room for operands for an ordinary one.
+target_compile_options(${TARGET_NAME} PRIVATE -Wno-mismatched-new-delete)
 if(TARGET LLVM AND NOT TENON_STATIC_LLVM)
   set(llvm_libraries LLVM)
 else()

@@ -3,9 +3,6 @@
 #include "codegen/llvm/entry_layout.h"
 #include "support/text.h"
 
-// GCC mistakes LLVM's `new` with room for operands for an ordinary one.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace tenon::codegen {
 
 ModuleWriter::ModuleWriter(llvm::Module& m, const Target& t, bool clear)

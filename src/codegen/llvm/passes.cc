@@ -29,9 +29,6 @@
 #include "support/error.h"
 #include "support/poll.h"
 
-// GCC mistakes LLVM's `new` with room for operands for an ordinary one.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace tenon::codegen {
 
 namespace {

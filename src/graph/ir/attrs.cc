@@ -1,11 +1,11 @@
-// Attributes of operators: their defaults read from text, and a call's checked against its entry.
+// Attributes of operators: their defaults, and those of a call, checked against its entry.
 
-#include <charconv>
 #include <cmath>
 
 #include "graph/ir/builder.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/op.h"
+#include "graph/ir/typed_text.h"
 #include "library/signatures/signatures.h"
 
 namespace tenon::graph {
@@ -35,84 +35,6 @@ const char* kind_name(AttrKind kind) {
 }
 
 namespace {
-
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
-  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
-  return s;
-}
-
-std::optional<int64_t> read_int(std::string_view s) {
-  int64_t v = 0;
-  auto [end, ec] = std::from_chars(s.data(), s.data() + s.size(), v);
-  if (ec != std::errc() || end != s.data() + s.size()) return std::nullopt;
-  return v;
-}
-
-std::optional<double> read_float(std::string_view s) {
-  double v = 0;
-  auto [end, ec] = std::from_chars(s.data(), s.data() + s.size(), v);
-  if (ec != std::errc() || end != s.data() + s.size()) return std::nullopt;
-  return v;
-}
-
-std::optional<std::vector<std::string_view>> read_list(std::string_view s) {
-  if (s.size() < 2 || s.front() != '[' || s.back() != ']') return std::nullopt;
-  s = s.substr(1, s.size() - 2);
-  std::vector<std::string_view> out;
-  if (trimmed(s).empty()) return out;
-  for (size_t comma; (comma = s.find(',')) != std::string_view::npos; s = s.substr(comma + 1)) {
-    out.push_back(trimmed(s.substr(0, comma)));
-  }
-  out.push_back(trimmed(s));
-  return out;
-}
-
-std::optional<Any> read_default(AttrKind kind, std::string_view s) {
-  s = trimmed(s);
-  switch (kind) {
-    case AttrKind::kInt:
-      if (auto v = read_int(s)) return Any(*v);
-      return std::nullopt;
-    case AttrKind::kFloat:
-      if (auto v = read_float(s)) return Any(*v);
-      return std::nullopt;
-    case AttrKind::kBool:
-      if (s == "true") return Any(true);
-      if (s == "false") return Any(false);
-      return std::nullopt;
-    case AttrKind::kString:
-      if (s.size() >= 2 && s.front() == '"' && s.back() == '"') s = s.substr(1, s.size() - 2);
-      return Any(String(s));
-    case AttrKind::kDType:
-      if (auto v = parse_dtype(s)) return Any(*v);
-      return std::nullopt;
-    case AttrKind::kDim:
-      if (auto v = read_int(s)) return Any(Dim(*v));
-      return std::nullopt;
-    case AttrKind::kInts:
-    case AttrKind::kFloats:
-    case AttrKind::kDims: {
-      auto list = read_list(s);
-      if (!list) return std::nullopt;
-      Array<int64_t> ints;
-      Array<double> floats;
-      Array<Dim> dims;
-      for (std::string_view item : *list) {
-        auto i = read_int(item);
-        auto f = read_float(item);
-        if (kind == AttrKind::kFloats ? !f : !i) return std::nullopt;
-        if (kind == AttrKind::kInts) ints.push_back(*i);
-        if (kind == AttrKind::kFloats) floats.push_back(*f);
-        if (kind == AttrKind::kDims) dims.push_back(Dim(*i));
-      }
-      if (kind == AttrKind::kInts) return Any(ints);
-      if (kind == AttrKind::kFloats) return Any(floats);
-      return Any(dims);
-    }
-  }
-  return std::nullopt;
-}
 
 // `value` in the form that attributes of this kind have, or nothing.
 std::optional<Any> coerce(AttrKind kind, const Any& value) {
@@ -231,9 +153,9 @@ void OperatorTable::add(Operator op) {
   }
   for (AttrSpec& spec : op.attrs) {
     if (!spec.default_text || std::string_view(spec.default_text) == "()") continue;
-    auto value = read_default(spec.kind, spec.default_text);
-    TENON_ASSERT(value, op.name, ": the default of ", spec.name, " is no ", kind_name(spec.kind),
-                 ": ", spec.default_text);
+    const auto value = coerce(spec.kind, parse_attribute(spec.kind, spec.default_text));
+    TENON_ASSERT(value, op.name, ": the default of ", spec.name, " is not of kind ",
+                 kind_name(spec.kind), ": ", spec.default_text);
     spec.default_value = *value;
   }
   index_.set(op.name, static_cast<int64_t>(entries_.size()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/ir/condition.h"
+#include "graph/ir/instantiate.h"
 #include "graph/ir/intrinsic.h"
 #include "loop/scalar_tensor.h"
 #include "support/poll.h"
@@ -186,14 +187,12 @@ Operand Builder::tensor_of(const Operand& scalar) {
   if (const auto* known = scalar.as<Constant>()) {
     return constant(loop::scalar_tensor(type->dtype, known->value).as_read_only());
   }
-  const auto rank_0 = tensor_type(type->dtype, {});
-  if (!type->value_known) {
-    return bind_typed(make_call(CalleeKind::kPacked, kMemoryOfElement, {scalar}, {}, rank_0),
-                      rank_0);
-  }
-  const auto known = with_values(rank_0, {type->value});
-  return bind_typed(
-      make_call(CalleeKind::kPacked, kMemoryValues, {}, values_attrs({type->value}), known), known);
+  if (!type->value_known) return bind_stated(of_element_call(scalar));
+  return bind_stated(values_call(with_values(tensor_type(type->dtype, {}), {type->value})));
+}
+
+Operand Builder::bind_stated(const Ref<const Call>& call, std::string_view hint) {
+  return bind_typed(call, call->result_type, hint);
 }
 
 // Matches `raw`, whose type omits sizes that are only known at run time, with `type`.
@@ -392,13 +391,9 @@ Operand Builder::refine(const Operand& value, const TypeRef& type, const std::st
     out = match_shape(value, to->dims.to_vector());
     have = type_of(out);
   }
-  std::vector<std::pair<Dim, Dim>> unproved;
-  if (!fits(have, type, &unproved)) {
-    throw Error(ErrorKind::Usage, span_, cat(what, " has the wrong type"))
-        .found(to_text(have))
-        .expected(to_text(type));
-  }
-  for (const auto& [a, b] : unproved) check(CheckKind::kEqual, a, b, cat(what, ": size"));
+  std::vector<Ref<const Check>> conditions;
+  require_fit(have, type, what, &conditions, span_);
+  for (const auto& c : conditions) check(c->kind, c->left, c->right, c->message);
   return out;
 }
 

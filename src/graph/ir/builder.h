@@ -69,6 +69,7 @@ class Builder {
   Operand bind_as(ExprRef value, TypeRef stated, std::string_view hint = "");
   // The same without inference, for callers that know the type, such as passes that copy bindings.
   Operand bind_typed(ExprRef value, TypeRef type, std::string_view hint = "");
+  Operand bind_stated(const Ref<const Call>& call, std::string_view hint = "");  // of its own type
 
   // The right-hand side that this builder bound `operand` to; null for parameters, constants and
   // absent operands.

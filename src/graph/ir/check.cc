@@ -6,6 +6,7 @@
 
 #include "graph/ir/condition.h"
 #include "graph/ir/infer.h"
+#include "graph/ir/instantiate.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/pattern.h"
@@ -264,19 +265,9 @@ class FunctionChecker {
   }
 
   void fit(const TypeRef& from, const TypeRef& to, const char* what) {
-    std::vector<std::pair<Dim, Dim>> unproved;
-    if (!fits(from, to, &unproved)) {
-      throw Error(ErrorKind::Usage, span_, cat(what, " has the wrong type"))
-          .found(to_text(from))
-          .expected(to_text(to));
-    }
-    for (const auto& [a, b] : unproved) {
-      auto c = make<Check>();
-      c->left = a;
-      c->right = b;
-      c->message = what;
-      condition(*c);
-    }
+    std::vector<Ref<const Check>> conditions;
+    require_fit(from, to, what, &conditions, span_);
+    for (const auto& c : conditions) condition(*c);
   }
 
   // ---- variables, constants, attributes ----

@@ -238,7 +238,7 @@ Operand constant(Tensor value, std::string_view name) {
 }
 
 Operand constant_int(int64_t value, DataType dtype) {
-  TENON_ASSERT(dtype.is_int() && wrap_to(dtype, value) == value, value, " is no scalar of ",
+  TENON_ASSERT(dtype.is_int() && wrap_to(dtype, value) == value, value, " is not a scalar of ",
                to_text(dtype));
   auto t = make<ScalarType>();
   t->dtype = dtype;
@@ -335,6 +335,22 @@ std::string check_failure(const Check& check, std::string_view message, std::str
       return cat(begin, " and ", right, ", which must be equal or one of them 1");
   }
   return begin;
+}
+
+namespace {
+
+Any substitute(const Any& attr, const DimSubstitution& map) {
+  if (Dim::accepts(attr)) return Any(tenon::substitute(attr.as<Dim>(), map));
+  if (attr.type_index != TypeIndex::Array) return attr;
+  return Any(attr.as<Array<Any>>().map([&](const Any& item) { return substitute(item, map); }));
+}
+
+}  // namespace
+
+Attrs substitute(const Attrs& attrs, const DimSubstitution& map) {
+  Attrs out;
+  for (const auto& [name, attr] : attrs) out.set(name, substitute(attr, map));
+  return out;
 }
 
 }  // namespace tenon::graph

@@ -88,6 +88,9 @@ struct Call : Expr {
   TENON_TYPE(TypeIndex::GraphCall);
 };
 
+// The attributes with the sizes in them replaced.
+Attrs substitute(const Attrs& attrs, const DimSubstitution& map);
+
 // The one attribute of a kernel call: an Array<Dim>, the kernel's integers.
 inline constexpr char kIntegersAttr[] = "integers";
 Array<Dim> kernel_integers(const Call& call);  // empty if the call has none

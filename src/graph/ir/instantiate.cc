@@ -3,10 +3,10 @@
 namespace tenon::graph {
 
 void require_fit(const TypeRef& from, const TypeRef& to, const std::string& what,
-                 std::vector<Ref<const Check>>* conditions) {
+                 std::vector<Ref<const Check>>* conditions, const Span& span) {
   std::vector<std::pair<Dim, Dim>> unproved;
   if (!fits(from, to, &unproved)) {
-    throw Error(ErrorKind::Usage, cat(what, " has the wrong type"))
+    throw Error(ErrorKind::Usage, span, cat(what, " has the wrong type"))
         .found(to_text(from))
         .expected(to_text(to));
   }

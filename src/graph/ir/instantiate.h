@@ -58,9 +58,9 @@ class Matching {
   int functions_around_ = 0;  // of the types that are being matched
 };
 
-// Throws a Usage error about `what` unless `from` fits `to`. Unproved equalities of sizes are added
-// to `conditions`.
+// Throws a Usage error about `what`, at `span`, unless `from` fits `to`. Unproved equalities of
+// sizes are added to `conditions`.
 void require_fit(const TypeRef& from, const TypeRef& to, const std::string& what,
-                 std::vector<Ref<const Check>>* conditions);
+                 std::vector<Ref<const Check>>* conditions, const Span& span = {});
 
 }  // namespace tenon::graph

@@ -19,44 +19,14 @@ struct Form {
   const char* text;  // for messages
   size_t operands;
   std::vector<std::pair<const char*, AttrKind>> attrs;
-  std::vector<std::pair<const char*, AttrKind>> optional_attrs = {};
+  std::vector<std::pair<const char*, AttrKind>> optional_attrs;
 };
 
 const std::vector<Form>& forms() {
   static const std::vector<Form> table = {
-      {MemoryIntrinsic::kStorage,
-       kMemoryStorage,
-       "(size=dim) -> opaque[\"storage\"], with device=N unless it is on the host",
-       0,
-       {{kSizeAttr, AttrKind::kDim}},
-       {{kDeviceAttr, AttrKind::kInt}}},
-      {MemoryIntrinsic::kTensor,
-       kMemoryTensor,
-       "(storage, offset=dim, shape=[dims]) -> a tensor of that shape",
-       1,
-       {{kOffsetAttr, AttrKind::kDim}, {kShapeAttr, AttrKind::kDims}}},
-      {MemoryIntrinsic::kReshape,
-       kMemoryReshape,
-       "(x, shape=[dims]) -> a tensor of that shape and x's element type",
-       1,
-       {{kShapeAttr, AttrKind::kDims}}},
-      {MemoryIntrinsic::kValues,
-       kMemoryValues,
-       "(values=[dims]) -> a tensor of as many integers or booleans, of rank 0 or 1",
-       0,
-       {{kValuesAttr, AttrKind::kDims}}},
-      {MemoryIntrinsic::kElement, kMemoryElement, "(x) -> a scalar of x's element type", 1, {}},
-      {MemoryIntrinsic::kOfElement,
-       kMemoryOfElement,
-       "(scalar) -> a tensor of rank 0 with the scalar's type",
-       1,
-       {}},
-      {MemoryIntrinsic::kRank, kMemoryRank, "(x) -> an i64", 1, {}},
-      {MemoryIntrinsic::kConcurrent,
-       kMemoryConcurrent,
-       "(count=N) -> ()",
-       0,
-       {{kCountAttr, AttrKind::kInt}}},
+#define TENON_MEMORY_INTRINSIC(identifier, name, ...) \
+  {MemoryIntrinsic::k##identifier, kMemory##identifier, __VA_ARGS__},
+#include "graph/ir/intrinsics.def"
   };
   return table;
 }
@@ -154,10 +124,11 @@ std::optional<MemoryIntrinsic> memory_intrinsic(const ExprRef& value) {
   return call ? memory_intrinsic(*call) : std::nullopt;
 }
 
-Attrs storage_attrs(const Dim& bytes, int64_t device) {
+Ref<const Call> storage_call(const Dim& bytes, int64_t device) {
+  static const TypeRef type = make<OpaqueType>(String(kStorageType));
   Attrs storage = attrs({{kSizeAttr, Any(bytes)}});
   if (device != 0) storage.set(kDeviceAttr, Any(device));
-  return storage;
+  return make_call(CalleeKind::kPacked, kMemoryStorage, {}, std::move(storage), type);
 }
 
 Dim bytes_of_storage(const Call& call) {
@@ -169,32 +140,51 @@ int64_t device_of_storage(const Call& call) {
   return device ? device->as<int64_t>() : 0;
 }
 
-Attrs tensor_attrs(const Dim& offset, const Array<Dim>& shape) {
-  return attrs({{kOffsetAttr, Any(offset)}, {kShapeAttr, Any(shape)}});
+Ref<const Call> tensor_call(const Operand& storage, const Dim& offset,
+                            const Ref<const TensorType>& type) {
+  return make_call(CalleeKind::kPacked, kMemoryTensor, {storage},
+                   attrs({{kOffsetAttr, Any(offset)}, {kShapeAttr, Any(type->dims)}}), type);
 }
 
 Dim offset_of_tensor(const Call& call) {
   return call.attrs.at(kOffsetAttr).as<Dim>();
 }
 
-Attrs reshape_attrs(const Array<Dim>& shape) {
-  return attrs({{kShapeAttr, Any(shape)}});
+Ref<const Call> reshape_call(const Operand& x, const Ref<const TensorType>& type) {
+  return make_call(CalleeKind::kPacked, kMemoryReshape, {x}, attrs({{kShapeAttr, Any(type->dims)}}),
+                   type);
 }
 
 Array<Dim> stated_shape(const Call& call) {
   return call.attrs.at(kShapeAttr).as<Array<Dim>>();
 }
 
-Attrs values_attrs(const Array<Dim>& all) {
-  return attrs({{kValuesAttr, Any(all)}});
+Ref<const Call> values_call(const Ref<const TensorType>& type) {
+  return make_call(CalleeKind::kPacked, kMemoryValues, {},
+                   attrs({{kValuesAttr, Any(type->values)}}), type);
 }
 
 Array<Dim> stated_values(const Call& call) {
   return call.attrs.at(kValuesAttr).as<Array<Dim>>();
 }
 
-Attrs concurrent_attrs(int64_t count) {
-  return attrs({{kCountAttr, Any(count)}});
+Ref<const Call> element_call(const Operand& tensor) {
+  return make_call(CalleeKind::kPacked, kMemoryElement, {tensor}, {},
+                   scalar_type(dtype_of(type_of(tensor))));
+}
+
+Ref<const Call> of_element_call(const Operand& scalar) {
+  return make_call(CalleeKind::kPacked, kMemoryOfElement, {scalar}, {},
+                   tensor_type(dtype_of(type_of(scalar)), {}));
+}
+
+Ref<const Call> rank_call(const Operand& tensor) {
+  return make_call(CalleeKind::kPacked, kMemoryRank, {tensor}, {}, scalar_type(i64));
+}
+
+Ref<const Call> concurrent_call(int64_t count) {
+  return make_call(CalleeKind::kPacked, kMemoryConcurrent, {}, attrs({{kCountAttr, Any(count)}}),
+                   unit_type());
 }
 
 int64_t grouped_after(const ExprRef& value) {

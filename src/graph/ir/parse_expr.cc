@@ -563,10 +563,21 @@ ExprRef Parser::if_(const TypeRef& expected) {
   builder_.begin_block();
   e->then_block = block("after the condition", expected);
   if (!accept_word("else")) fail("'else' is missing", "else { ... }: every `if` gives a value");
-  builder_.begin_block();
-  e->else_block = block("after 'else'", expected ? expected : type_of_arm(e->then_block));
+  e->else_block = else_block(expected ? expected : type_of_arm(e->then_block));
   if (!e->then_block || !e->else_block) throw Lost{};
   return e;
+}
+
+// A block, or an `if` alone in its place.
+BlockRef Parser::else_block(const TypeRef& expected) {
+  builder_.begin_block();
+  if (peek().kind != TokenKind::kWord || peek().text != "if")
+    return block("after 'else'", expected);
+  Nest nest(this, &block_depth_);
+  enter();  // an error leaves this scope and the builder's where the statement around it ends
+  const Operand result = block_result(expected);
+  leave();
+  return builder_.finish_block(result);
 }
 
 // loop (%i: i64 = 0, ...) while { condition } { body }

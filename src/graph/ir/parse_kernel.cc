@@ -139,7 +139,7 @@ class KernelParser : ScalarParser {
                "for, parallel, vector, unrolled, if, let, scratch, a store");
   }
 
-  // for %i in 0 + n { ... }
+  // for %i from 0 count n { ... }
   loop::StmtRef for_(loop::ForKind kind) {
     p_.take();
     auto s = make<loop::For>();

@@ -61,9 +61,7 @@ class RankChoice {
       if (std::equal(known.begin(), known.end(), clone.begin())) ranks.insert(clone[known.size()]);
     }
     auto match = make<Match>();
-    match->value =
-        b_.bind(make_call(CalleeKind::kPacked, kMemoryRank, {param}, {}, scalar_type(i64)),
-                cat("rank_of_", param.as<Var>()->name));
+    match->value = b_.bind(rank_call(param), cat("rank_of_", param.as<Var>()->name));
     for (const int64_t rank : ranks) {
       const bool is_last = rank == *ranks.rbegin();
       auto pattern = make<Pattern>();

@@ -9,6 +9,7 @@
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
 #include "graph/ir/referenced_file.h"
+#include "graph/ir/typed_text.h"
 #include "loop/scalar.h"
 #include "support/poll.h"
 
@@ -344,6 +345,17 @@ Any Parser::attr_value(AttrKind kind) {
     return Any(Array<Dim>(dims("before sizes")));
   }
   return any_value();
+}
+
+Any Parser::whole_attribute(AttrKind kind) {
+  tokens_ = source_.tokens();
+  Any value = attr_value(kind);
+  if (peek().kind != TokenKind::kEnd) fail("unexpected text after a value", "nothing more");
+  return value;
+}
+
+Any parse_attribute(AttrKind kind, std::string_view text) {
+  return Parser(text, "attribute").whole_attribute(kind);
 }
 
 // `name=value, ...` up to and including `close`.

@@ -34,6 +34,7 @@ class Parser {
   Dim size();
   TypeRef whole_type(const Map<String, Ref<const AdtDefinition>>& adts);
   Any whole_constant();
+  Any whole_attribute(AttrKind kind);
   // What makes the variables of a pattern.
   using MakeVariable = std::function<VarRef(std::string_view name, const TypeRef& type)>;
   PatternRef whole_pattern(const TypeRef& type, const Signatures& signatures,
@@ -98,9 +99,9 @@ class Parser {
   bool begins_line(size_t token) const;
   bool begins_item(size_t token) const;
   void skip_to_item();
+  void skip_argument();  // up to the `,` or `)` after it
   // Skips the rest of the statement that begins at the token `start` of a block of `braces` open
   // braces, up to the next statement or the block's `}`. Its variables that are not bound are lost.
-  void skip_argument();  // up to the `,` or `)` after it
   void skip_statement(size_t start, int64_t braces);
   void skip_semicolons();
   // Throws if an infix operator follows the operand that begins at the token `left`.
@@ -209,11 +210,13 @@ class Parser {
   bool is_variable() const;
   bool opens_call() const;
   std::vector<int64_t> field_numbers();
-  // ---- parse_ranks.cc: functions that take tensors of unknown rank ----
+  // ---- functions that take tensors of unknown rank (parse_ranks.cc) ----
   void add_function(const Item& item, const Signature& s, Map<String, FunctionRef>* out);
   FunctionRef tried(const Item& item, const Signature& s, std::vector<Error>* errors);
   void add_of_each_rank(const Item& item, const Signature& s, const std::vector<size_t>& unknown,
                         std::vector<Error> errors, Map<String, FunctionRef>* out);
+
+  // ---- arguments, variables and globals (parse_expr.cc) ----
   struct Postponed {
     size_t index, at;  // of the argument, and its token
   };
@@ -228,6 +231,7 @@ class Parser {
   ExprRef value_function(const Token& word);
   ExprRef array();
   ExprRef if_(const TypeRef& expected);
+  BlockRef else_block(const TypeRef& expected);
   TypeRef type_of_arm(const BlockRef& arm);
   ExprRef loop();
   ExprRef size_value();

@@ -370,7 +370,7 @@ Array<TypeRef> constructor_parts(std::string_view constructor, const TypeRef& ty
 Array<TypeRef> tuple_parts(const TypeRef& type) {
   const auto* tuple = type.as<TupleType>();
   if (!tuple) {
-    throw Error(ErrorKind::Usage, "a tuple's pattern for a value that is no tuple")
+    throw Error(ErrorKind::Usage, "a tuple pattern for a value that is not a tuple")
         .found(to_text(type));
   }
   return tuple->fields;

@@ -13,7 +13,7 @@ namespace tenon::graph {
 std::vector<VarRef> variables_of(const Pattern& pattern);
 
 // The types of the fields of a value of `type` that the constructor made, or of a tuple's. Throw
-// Usage if `type` has no such constructor, or is no tuple.
+// Usage if `type` has no such constructor, or is not a tuple.
 Array<TypeRef> constructor_parts(std::string_view constructor, const TypeRef& type,
                                  const Signatures& signatures);
 Array<TypeRef> tuple_parts(const TypeRef& type);

@@ -45,23 +45,13 @@ class Renaming {
   }
   Dim size(const Dim& old) const { return tenon::substitute(old, sizes_); }
 
-  Any attribute(const Any& old) const {
-    if (Dim::accepts(old)) return Any(size(old.as<Dim>()));
-    if (old.type_index != TypeIndex::Array) return old;
-    Array<Any> now;
-    for (const Any& item : old.as<Array<Any>>()) now.push_back(attribute(item));
-    return Any(now);
-  }
-
   // A copy in which operands are replaced; then the names that this kind of value has, and its
   // blocks.
   ExprRef value(const ExprRef& old) {
     const ExprRef now = map_operands(old, [this](const Operand& o) { return operand(o); });
     if (const auto* call = now.as<Call>()) {
       auto copy = make<Call>(*call);
-      Attrs attrs;
-      for (const auto& [name, attr] : call->attrs) attrs.set(name, attribute(attr));
-      copy->attrs = attrs;
+      copy->attrs = substitute(call->attrs, sizes_);
       copy->result_type = type(call->result_type);
       copy->type_args = types(call->type_args);
       return copy;

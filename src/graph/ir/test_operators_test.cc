@@ -133,7 +133,7 @@ void register_test_operators() {
                   {{"i", AttrKind::kInt, "1"},
                    {"f", AttrKind::kFloat, "0.5"},
                    {"b", AttrKind::kBool, "false"},
-                   {"s", AttrKind::kString, "none"},
+                   {"s", AttrKind::kString, "\"none\""},
                    {"t", AttrKind::kDType, "f32"},
                    {"is", AttrKind::kInts, "[]"},
                    {"fs", AttrKind::kFloats, "[1, 2.5]"},

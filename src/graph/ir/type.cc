@@ -197,4 +197,9 @@ TypeRef function_type(const std::vector<TypeRef>& params, TypeRef result) {
   return t;
 }
 
+DataType dtype_of(const TypeRef& type) {
+  const auto* scalar = type.as<ScalarType>();
+  return scalar ? scalar->dtype : type.as<TensorType>()->dtype;
+}
+
 }  // namespace tenon::graph

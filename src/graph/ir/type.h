@@ -121,6 +121,8 @@ const T* type_as(const TypeRef& type) {
   return type.template as<T>();
 }
 
+// The element type of a tensor or scalar type.
+DataType dtype_of(const TypeRef& type);
 // The type if it is a tensor type of known dimensions, else null.
 const TensorType* known_tensor(const TypeRef& type);
 bool same_type(const TypeRef& a, const TypeRef& b);

@@ -1,10 +1,11 @@
-// Texts that name a module's data types.
+// Texts whose meaning depends on what is expected of them.
 #pragma once
 
 #include <functional>
 
 #include "graph/ir/infer.h"
 #include "graph/ir/module.h"
+#include "graph/ir/op.h"
 
 namespace tenon::graph {
 
@@ -12,8 +13,12 @@ namespace tenon::graph {
 // Throws Usage if the text is not a type.
 TypeRef parse_type(std::string_view text, const Map<String, Ref<const AdtDefinition>>& adts);
 
+// Parses an attribute's value, as in `axis=-1`, where one of that kind is expected. Throws Usage if
+// the text is not a value.
+Any parse_attribute(AttrKind kind, std::string_view text);
+
 // Parses a pattern for a value of the type, as hosts write it: in `Node(l, x, _)`, l and x are
-// variables, which `variable` makes in this order. Throws Usage if the text is no pattern for it.
+// variables, which `variable` makes in this order. Throws Usage if the text isn't a pattern for it.
 PatternRef parse_pattern(
     std::string_view text, const TypeRef& type, const Signatures& signatures,
     const std::function<VarRef(std::string_view name, const TypeRef& type)>& variable);

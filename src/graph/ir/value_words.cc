@@ -30,10 +30,10 @@ struct Word {
 
 const std::vector<Word>& words() {
   static const std::vector<Word> kWords = {
-      {"array_length", "vm.array_size", {Kind::kArray}, Kind::kInteger},
-      {"array_get", "vm.array_get", {Kind::kArray, Kind::kInteger}, Kind::kElement},
-      {"array_set", "vm.array_set", {Kind::kArray, Kind::kInteger, Kind::kElement}, Kind::kArray},
-      {"array_push", "vm.array_append", {Kind::kArray, Kind::kElement}, Kind::kArray},
+      {"array_length", kArraySize, {Kind::kArray}, Kind::kInteger},
+      {"array_get", kArrayGet, {Kind::kArray, Kind::kInteger}, Kind::kElement},
+      {"array_set", kArraySet, {Kind::kArray, Kind::kInteger, Kind::kElement}, Kind::kArray},
+      {"array_push", kArrayAppend, {Kind::kArray, Kind::kElement}, Kind::kArray},
       {"array_slice",
        "vm.array_slice",
        {Kind::kArray, Kind::kInteger, Kind::kInteger},
@@ -50,11 +50,6 @@ const std::vector<Word>& words() {
 const Word* find_word(std::string_view word) {
   const auto found = std::ranges::find(words(), word, &Word::word);
   return found == words().end() ? nullptr : &*found;
-}
-
-DataType dtype_of(const TypeRef& type) {
-  if (const auto* tensor = type_as<TensorType>(type)) return tensor->dtype;
-  return type_as<ScalarType>(type)->dtype;
 }
 
 // The type that the kind stands for; null for one that several types have. `first` is the first
@@ -177,7 +172,7 @@ void check_value_call(const Call& call) {
 }
 
 Ref<const Call> empty_array(const TypeRef& element) {
-  return make_call(CalleeKind::kPacked, "vm.array_empty", {}, {}, array_type(element));
+  return make_call(CalleeKind::kPacked, kArrayEmpty, {}, {}, array_type(element));
 }
 
 }  // namespace tenon::graph

@@ -9,6 +9,11 @@
 
 namespace tenon::graph {
 
+// The library functions on arrays that others than the words' table know.
+inline constexpr char kArrayEmpty[] = "vm.array_empty", kArraySize[] = "vm.array_size",
+                      kArrayGet[] = "vm.array_get", kArraySet[] = "vm.array_set",
+                      kArrayAppend[] = "vm.array_append";
+
 bool is_value_word(std::string_view word);
 // The call that a word and its operands stand for. Throws Usage for operands that don't fit.
 Ref<const Call> value_call(std::string_view word, const std::vector<Operand>& args);

@@ -141,7 +141,7 @@ ExprRef map_blocks(const ExprRef& value, const F& f) {
 }
 
 // The variables that a right-hand side brings into its blocks: a loop's, and those of patterns.
-// Not the parameters of a function literal, whose body is no part of the function around it.
+// Not the parameters of a function literal, whose body is not part of the function around it.
 std::vector<VarRef> block_variables(const ExprRef& value);
 // Adds the symbols in the sizes, types and attributes that a right-hand side states, except those
 // of variables and nested blocks.

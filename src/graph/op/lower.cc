@@ -22,11 +22,6 @@ std::vector<Dim> dims_of(const TypeRef& type) {
   return tensor->dims.to_vector();
 }
 
-DataType dtype_of(const TypeRef& type) {
-  if (auto* scalar = type.as<ScalarType>()) return scalar->dtype;
-  return type.as<TensorType>()->dtype;
-}
-
 Ref<const Buffer> buffer_for(const TypeRef& type, std::string_view name) {
   return loop::buffer(name, dtype_of(type), dims_of(type));
 }

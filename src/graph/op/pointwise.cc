@@ -7,11 +7,6 @@
 namespace tenon::graph {
 namespace {
 
-DataType dtype_of(const TypeRef& type) {
-  const auto* scalar = type_as<ScalarType>(type);
-  return scalar ? scalar->dtype : type_as<TensorType>(type)->dtype;
-}
-
 // The element's expression over variables.
 Scalar symbolic_element(const Operator& op, const InferContext& cx) {
   Elements x;

@@ -17,9 +17,7 @@ class ScalarKernels : public Rewriter {
     std::vector<Operand> tensors;
     for (const Operand& arg : call.args) tensors.push_back(arg ? builder().tensor_of(arg) : arg);
     const Operand result = builder().op(call.callee.view(), tensors, call.attrs);
-    return builder().bind_typed(
-        make_call(CalleeKind::kPacked, kMemoryElement, {result}, {}, var->type), var->type,
-        var->name);
+    return builder().bind_stated(element_call(result), var->name);
   }
 };
 

@@ -9,6 +9,7 @@
 
 #include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
+#include "graph/ir/value_words.h"
 
 namespace tenon::graph {
 namespace {
@@ -47,8 +48,8 @@ class Finder {
   void number(const Block& block) {
     for (const auto& binding : block.bindings) {
       const Place here = next_++;
-      const Call* reads = as_packed(binding->value, "vm.array_get");
-      if (!reads) reads = as_packed(binding->value, "vm.array_size");
+      const Call* reads = as_packed(binding->value, kArrayGet);
+      if (!reads) reads = as_packed(binding->value, kArraySize);
       const bool is_plain = reads && !is_changed_in_place(binding->var->type);
       for_each_operand(binding->value,
                        [&](const Operand& operand) { use(operand, here, is_plain); });
@@ -69,9 +70,9 @@ class Finder {
     std::vector<Element> read;
     for (const auto& binding : block.bindings) {
       places.push_back(next_++);
-      if (const Call* set = as_packed(binding->value, "vm.array_set")) {
+      if (const Call* set = as_packed(binding->value, kArraySet)) {
         put_back(block, *binding, *set, places);
-      } else if (const Call* get = as_packed(binding->value, "vm.array_get");
+      } else if (const Call* get = as_packed(binding->value, kArrayGet);
                  get && is_changed_in_place(binding->var->type)) {
         read.push_back(element_of(*get));
         read_[read.back()].push_back(binding->var.get());
@@ -125,7 +126,7 @@ class Clearer : public Rewriter {
     for (const Binding* put_back : found->second) {
       const auto& args = put_back->value.as<Call>()->args;
       rest_[put_back->var.get()] = builder().call_packed(
-          "vm.array_set", {mapped(args[0]), mapped(args[1]), Operand()}, put_back->var->type);
+          kArraySet, {mapped(args[0]), mapped(args[1]), Operand()}, put_back->var->type);
     }
   }
 
@@ -133,7 +134,7 @@ class Clearer : public Rewriter {
     const auto rest = rest_.find(var.get());
     if (rest == rest_.end()) return keep(var, value);
     const auto& args = value.as<Call>()->args;
-    return builder().call_packed("vm.array_set", {rest->second, args[1], args[2]}, var->type);
+    return builder().call_packed(kArraySet, {rest->second, args[1], args[2]}, var->type);
   }
 
  private:

@@ -311,10 +311,8 @@ class Fuser : public Rewriter {
     for (size_t done = 0; done < sizes.size(); done += kMaxCarriedValues) {
       const size_t count = std::min<size_t>(kMaxCarriedValues, sizes.size() - done);
       const std::vector<Dim> some(sizes.begin() + done, sizes.begin() + done + count);
-      const TypeRef type = with_values(tensor_type(i64, {Dim(some.size())}), some);
-      outside->push_back(builder().bind_typed(
-          make_call(CalleeKind::kPacked, kMemoryValues, {}, values_attrs(some), type), type,
-          "sizes"));
+      const auto type = with_values(tensor_type(i64, {Dim(some.size())}), some);
+      outside->push_back(builder().bind_stated(values_call(type), "sizes"));
       outline->param("sizes", type);
     }
   }

@@ -14,7 +14,7 @@
 namespace tenon::graph {
 namespace {
 
-constexpr size_t kMostCalls = 256;  // of a group: vm::kMaxConcurrent
+constexpr size_t kMostCalls = kMostConcurrent;
 
 // In multiplications and additions. A call of more work keeps all threads as busy by itself: one
 // thread takes tens of microseconds for it, and waking the others a few.
@@ -38,12 +38,13 @@ using BindingRef = Ref<const Binding>;
 
 class Grouping {
  public:
+  // `all`: every call that may be in a group is, whatever its work.
   Grouping(const Module& module, bool all) : module_(module), all_(all) {}
 
   BlockRef block(const BlockRef& block) {
     std::vector<BindingRef> segment, out;
     for (const BindingRef& binding : block->bindings) {
-      if (is_call(*binding) || is_movable(*binding)) {
+      if (writes_destinations(*binding) || is_movable(*binding)) {
         segment.push_back(binding);
         continue;
       }
@@ -78,7 +79,7 @@ class Grouping {
            intrinsic == MemoryIntrinsic::kReshape;
   }
 
-  bool is_call(const Binding& binding) const {
+  bool writes_destinations(const Binding& binding) const {
     const auto* call = binding.value.as<Call>();
     return call && is_unit(binding.var->type) && inputs_of(*module_, *call) < call->args.size();
   }
@@ -201,8 +202,7 @@ class Grouping {
     var->type = unit_type();
     auto binding = make<Binding>();
     binding->var = var;
-    binding->value =
-        make_call(CalleeKind::kPacked, kMemoryConcurrent, {}, concurrent_attrs(count), unit_type());
+    binding->value = concurrent_call(count);
     binding->span = span;
     return binding;
   }

@@ -38,22 +38,6 @@ std::vector<bool> used_params(const FunctionRef& primitive) {
   return used;
 }
 
-Attrs substitute_attrs(const Attrs& attrs, const DimSubstitution& map) {
-  Attrs out;
-  for (const auto& [name, value] : attrs) {
-    if (auto dims = value.try_as<Array<Dim>>()) {
-      std::vector<Dim> now;
-      for (const Dim& dim : *dims) now.push_back(tenon::substitute(dim, map));
-      out.set(name, attr_dims(now));
-    } else if (auto dim = value.try_as<Ref<const DimNode>>()) {
-      out.set(name, Any(tenon::substitute(Dim(*dim), map).ref()));
-    } else {
-      out.set(name, value);
-    }
-  }
-  return out;
-}
-
 // The primitive with its symbols renamed to s0, s1, ..., without checks and parameters that only
 // bind sizes. `number` receives the index in `symbols` of each new name.
 FunctionRef rename_symbols(const FunctionRef& primitive, const SymbolSet& symbols,
@@ -78,7 +62,7 @@ FunctionRef rename_symbols(const FunctionRef& primitive, const SymbolSet& symbol
     auto* call = binding->value.as<Call>();
     if (!call) continue;  // a check, which the kernel's caller makes
     outline.copy(*binding, substitute(without_known_values(binding->var->type), rename),
-                 substitute_attrs(call->attrs, rename));
+                 substitute(call->attrs, rename));
   }
   return outline.finish(primitive->name, outline.mapped(primitive->body->result),
                         attrs({{kPrimitiveAttr, Any(true)}}));
@@ -107,8 +91,8 @@ class KernelCaller : public Rewriter {
     if (!found || !(*found)->is_primitive()) return keep(var, value);
     const Use& use = kernel_for(*found);
     const DimSubstitution here = symbols_here(**found, *call);
-    // The checks of a fused group were already made by its caller; a program's own function may
-    // rely on its own checks.
+    // The kernel relies on the function's checks. The builder leaves out those that the caller has
+    // made, as for a group that fusion took out of it.
     for (const auto& binding : (*found)->body->bindings) {
       if (auto* check = binding->value.as<Check>()) {
         builder().check(check->kind, tenon::substitute(check->left, here),

@@ -130,28 +130,20 @@ class Allocator : public Rewriter {
     if (takes_destination(*call)) return call_with_destination(*call, var);
     const Operator* op = operator_of(value);
     if (op && op->view) {
-      auto* type = var->type.as<TensorType>();
-      return packed(kMemoryReshape, {call->args[0]}, reshape_attrs(type->dims), var->type,
-                    var->name);
+      return builder().bind_stated(reshape_call(call->args[0], var->type.cast<TensorType>()),
+                                   var->name);
     }
     return keep(var, value);
   }
 
  private:
-  Operand packed(std::string_view name, const std::vector<Operand>& args, Attrs attributes,
-                 const TypeRef& type, std::string_view hint) {
-    return builder().bind_typed(
-        make_call(CalleeKind::kPacked, name, args, std::move(attributes), type), type, hint);
-  }
-
   Operand new_tensor(const TypeRef& type, std::string_view hint) {
-    auto* tensor = type.as<TensorType>();
+    const auto tensor = type.cast<TensorType>();
     TENON_ASSERT(tensor && tensor->dims_known, "a kernel's result has known dimensions, not ",
                  to_text(type));
-    static const TypeRef storage_type = make<OpaqueType>(String(kStorageType));
-    Operand storage = packed(kMemoryStorage, {}, storage_attrs(bytes_of(*tensor), tensor->device),
-                             storage_type, "s");
-    return packed(kMemoryTensor, {storage}, tensor_attrs(Dim(0), tensor->dims), type, hint);
+    const Operand storage =
+        builder().bind_stated(storage_call(bytes_of(*tensor), tensor->device), "s");
+    return builder().bind_stated(tensor_call(storage, Dim(0), tensor), hint);
   }
 
   // Calls a packed function that writes its one result into a tensor after its operands.
@@ -161,7 +153,8 @@ class Allocator : public Rewriter {
     args.push_back(result);
     Attrs attributes = call.attrs;
     attributes.erase(String(kDestinationsAttr));
-    packed(call.callee, args, attributes, unit_type(), "");
+    builder().bind_stated(
+        make_call(CalleeKind::kPacked, call.callee, args, attributes, unit_type()));
     return result;
   }
 

@@ -9,12 +9,10 @@ namespace {
 class Materializer : public Rewriter {
  protected:
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
-    auto* type = var->type.as<TensorType>();
+    const auto type = var->type.cast<TensorType>();
     const bool constant_time = type && type->value_known && type->rank <= 1;
     if (!constant_time || !operator_of(value)) return keep(var, value);
-    return builder().bind_typed(
-        make_call(CalleeKind::kPacked, kMemoryValues, {}, values_attrs(type->values), var->type),
-        var->type, var->name);
+    return builder().bind_stated(values_call(type), var->name);
   }
 };
 

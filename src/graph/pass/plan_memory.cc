@@ -211,9 +211,8 @@ class Planner : public Rewriter {
       if (source == source_of_.end()) return keep(var, value);
       auto offset = offsets_.find(source->second);
       if (offset == offsets_.end()) return keep(var, value);
-      const Attrs attributes = tensor_attrs(Dim(offset->second), stated_shape(*call));
-      return keep(var,
-                  make_call(call->kind, call->callee, call->args, attributes, call->result_type));
+      return keep(var, tensor_call(call->args[0], Dim(offset->second),
+                                   call->result_type.cast<TensorType>()));
     }
     return keep(var, value);
   }
@@ -238,10 +237,7 @@ class Planner : public Rewriter {
   }
 
   Operand allocate(const Dim& bytes, int64_t device, std::string_view name) {
-    static const TypeRef type = make<OpaqueType>(String(kStorageType));
-    return builder().bind_typed(
-        make_call(CalleeKind::kPacked, kMemoryStorage, {}, storage_attrs(bytes, device), type),
-        type, name);
+    return builder().bind_stated(storage_call(bytes, device), name);
   }
 
   std::vector<std::unique_ptr<Plan>> plans_;

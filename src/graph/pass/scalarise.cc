@@ -111,9 +111,7 @@ class Scalariser : public Rewriter {
 
   Operand as_scalar(const Operand& tensor) {
     if (Operand known = scalar_of(tensor)) return known;
-    const TypeRef type = scalar_type(type_of(tensor).as<TensorType>()->dtype);
-    return builder().bind_typed(make_call(CalleeKind::kPacked, kMemoryElement, {tensor}, {}, type),
-                                type);
+    return builder().bind_stated(element_call(tensor));
   }
 
   Operand tensor_of(const Operand& scalar) {
@@ -122,7 +120,7 @@ class Scalariser : public Rewriter {
     return tensor;
   }
 
-  // The call on scalars; null if an operand is no scalar, or all are constants.
+  // The call on scalars; null if an operand is not a scalar, or all are constants.
   Operand on_scalars(const Call& call) {
     std::vector<Operand> args;
     bool any = false;

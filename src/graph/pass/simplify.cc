@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "graph/ir/condition.h"
 #include "graph/ir/effects.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/rewrite.h"
@@ -87,26 +88,13 @@ class Available {
   std::vector<Scope> scopes_;
 };
 
-bool proved(const Check& check) {
-  switch (check.kind) {
-    case CheckKind::kEqual:
-      return proves_equal(check.left, check.right);
-    case CheckKind::kLessEqual:
-      return proves_less_equal(check.left, check.right);
-    case CheckKind::kBroadcast:
-      return proves_equal(check.left, check.right) || check.left.is_const(1) ||
-             check.right.is_const(1);
-  }
-  return false;
-}
-
 class Simplifier : public Rewriter {
  protected:
   void open_block() override { available_.open(); }
   void close_block() override { available_.close(); }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
-    if (auto* check = value.as<Check>(); check && proved(*check)) {
+    if (auto* check = value.as<Check>(); check && proved(check->kind, check->left, check->right)) {
       return builder().bind_typed(make<Tuple>(Array<Operand>()), unit_type());
     }
     if (auto* field = value.as<Field>()) {

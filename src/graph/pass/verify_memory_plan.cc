@@ -267,7 +267,7 @@ class Verifier {
       const auto* call = block.bindings[i]->value.as<Call>();
       const size_t inputs = call ? inputs_of(*module_, *call) : 0;
       TENON_ASSERT(call && is_unit(block.bindings[i]->var->type) && inputs < call->args.size(),
-                   "memory plan of '", name_, "': a group has a binding that is no call with ",
+                   "memory plan of '", name_, "': a group has a binding that is not a call with ",
                    "destinations");
       for (size_t k = 0; k < call->args.size(); ++k) {
         const auto places = may_be_.find(call->args[k].as<Var>());

@@ -19,7 +19,6 @@ using graph::TypeRef;
 using graph::TypeVar;
 
 constexpr std::string_view kOption = "option", kNone = "None", kSome = "Some";
-constexpr std::string_view kEmptyArray = "vm.array_empty", kPush = "vm.array_append";
 
 // Longer sequences are not looked into.
 constexpr size_t kMostKnown = 64;
@@ -137,7 +136,7 @@ TypeRef option_type(const TypeRef& held) {
 
 TypeRef open_type(const NodeContext& cx, const Operand& x) {
   const TypeRef type = graph::type_of(x);
-  if (call_of(cx, x, kEmptyArray)) return graph::array_type(open(held_type(type)));
+  if (call_of(cx, x, graph::kArrayEmpty)) return graph::array_type(open(held_type(type)));
   if (const Construct* made = constructed(cx, x)) {
     return option_type(made->fields.empty() ? open(held_type(type))
                                             : open_type(cx, made->fields[0]));
@@ -175,7 +174,7 @@ Operand as_type(const NodeContext& cx, const Operand& x, const TypeRef& type) {
   if (graph::mentions_type_var(from, [](std::string_view) { return true; })) {
     return cx.b.block_var("none", to);  // as `imaginary`
   }
-  if (call_of(cx, x, kEmptyArray)) return empty_sequence(cx, held_type(to));
+  if (call_of(cx, x, graph::kArrayEmpty)) return empty_sequence(cx, held_type(to));
   if (is_option(to) && !is_option(from)) {
     return construct(cx, kSome, held_type(to), {as_type(cx, x, held_type(to))});
   }
@@ -209,7 +208,7 @@ Operand sequence_of(const NodeContext& cx, const Operands& elements) {
 }
 
 Operand with_last(const NodeContext& cx, const Operand& sequence, const Operand& element) {
-  if (call_of(cx, sequence, kEmptyArray)) {
+  if (call_of(cx, sequence, graph::kArrayEmpty)) {
     const TypeRef held = held_type(graph::type_of(sequence));
     if (kind_text(held) == kind_text(graph::type_of(element))) return sequence_of(cx, {element});
   }
@@ -220,18 +219,18 @@ Operand with_last(const NodeContext& cx, const Operand& sequence, const Operand&
                    to_text(held_type(type))),
                "an element of the sequence's type");
   }
-  return cx.b.call_packed(kPush, {sequence, element}, graph::array_type(held));
+  return cx.b.call_packed(graph::kArrayAppend, {sequence, element}, graph::array_type(held));
 }
 
 std::optional<Operands> known_elements(const NodeContext& cx, const Operand& sequence) {
   Operands out;
   Operand rest = sequence;
-  while (const Call* push = call_of(cx, rest, kPush)) {
+  while (const Call* push = call_of(cx, rest, graph::kArrayAppend)) {
     if (out.size() == kMostKnown) return std::nullopt;
     out.push_back(push->args[1]);
     rest = push->args[0];
   }
-  if (!call_of(cx, rest, kEmptyArray)) return std::nullopt;
+  if (!call_of(cx, rest, graph::kArrayEmpty)) return std::nullopt;
   std::ranges::reverse(out);
   return out;
 }

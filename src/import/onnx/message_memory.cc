@@ -117,7 +117,7 @@ class Scan {
   }
 
  private:
-  // What is no message ends the scan of it: protobuf will refuse it there.
+  // What is not a message ends its scan: protobuf will refuse it there.
   void message(std::string_view in, Kind kind, int depth) {
     if (depth > kMaxMessageDepth) return;
     bytes_ += kMessage;

@@ -40,7 +40,7 @@ inline constexpr char kCodeTableSymbol[] = "tenon_code_table";
 
 // How compiled code comes back.
 enum class CodeExit : int32_t {
-  Returned,  // the entry's result is in CodeState::value
+  Returned,  // the entry's result is in the machine's value
   Failed,    // an error waits in the machine
   Left,      // bytecode is to go on at the place that `leave` saved
 };
@@ -90,10 +90,10 @@ inline constexpr uint32_t kEntryOps = 2;
 using CodeFunction = CodeExit (*)(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
                                   uint64_t extra);
 struct CodeRuntime {
-  // Runs an instruction that is no jump and no call of bytecode; `extra` is its opcode.
+  // Runs an instruction that neither jumps nor calls bytecode; `extra` is its opcode.
   CodeFunction run;
-  // Ends the release of the object at `extra`, whose counts were those in CodeState::value's head,
-  // if that was the last reference or the count is saturated. Unless it was the only one, the
+  // Ends the release of the object at `extra`, whose counts were those in the machine's value's
+  // head, if that was the last reference or the count is saturated. Unless it was the only one, the
   // counts are one less already.
   CodeFunction released;
   // Stops the call if it is out of fuel or was asked to.
@@ -102,11 +102,11 @@ struct CodeRuntime {
   // makes room for registers up to `extra` bytes from the base and for another frame; for a tail
   // call `extra` is negated, and no frame is added.
   CodeFunction charge_call;
-  // Prepares a (tail) call of a closure. Left: its frame is ready and CodeState::entry is to be
-  // entered. Returned: the call is done and its result in CodeState::value.
+  // Prepares a (tail) call of a closure. Left: its frame is ready and the machine's entry is to be
+  // entered. Returned: the call is done and its result in the machine's value.
   CodeFunction call_closure;
   CodeFunction tail_call_closure;
-  // Stores the unit's constant `extra` in CodeState::value, with a reference to it.
+  // Stores the unit's constant `extra` in the machine's value, with a reference to it.
   CodeFunction constant;
   // Releases what the frame at the base holds, and makes its registers None.
   CodeFunction clear;

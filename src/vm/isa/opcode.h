@@ -22,6 +22,8 @@ enum OpcodeFlags : uint8_t {
   kEnds = 1,         // control never reaches the next instruction
   kFresh = 2,        // the result is a tensor whose elements nothing has written yet
   kInterleaves = 4,  // it may write a register before it has read all operands
+  kWritesIntegers = 8,
+  kWritesBoolean = 16,
 };
 
 // How the pre-decoder lays out an instruction's operands (vm/interp/op.h), and what executes it:
@@ -123,6 +125,8 @@ struct OpcodeInfo {
   constexpr bool ends() const { return flags & kEnds; }
   constexpr bool makes_fresh() const { return flags & kFresh; }
   constexpr bool interleaves() const { return flags & kInterleaves; }
+  constexpr bool writes_integers() const { return flags & kWritesIntegers; }
+  constexpr bool writes_boolean() const { return flags & kWritesBoolean; }
   // Whether instruments see it, before and after.
   constexpr bool calls() const { return op_class == OpClass::Call; }
   constexpr bool jumps() const {
