@@ -20,22 +20,13 @@ using tenon::detail::kNil;
 using tenon::detail::kNone;
 using tenon::detail::kSome;
 
+constexpr const char* kModule = "tenon._data";
 constexpr const char* kListText = "list[T] { Nil, Cons(T, list[T]) }";
 constexpr const char* kOptionText = "option[T] { None, Some(T) }";
 
-// An attribute of python/tenon/_data.py, kept for good.
-PyObject* of_module(const char* name, std::atomic<PyObject*>& known) {
-  PyObject* object = known.load(std::memory_order_acquire);
-  if (!object) {
-    object = nb::object(nb::module_::import_("tenon._data").attr(name)).release().ptr();
-    known.store(object, std::memory_order_release);
-  }
-  return object;
-}
-
 PyTypeObject* base_class() {
   static constinit std::atomic<PyObject*> known = nullptr;
-  return reinterpret_cast<PyTypeObject*>(of_module("DataValue", known));
+  return reinterpret_cast<PyTypeObject*>(attribute_of(kModule, "DataValue", known));
 }
 
 PyObject* interned(const char* name, std::atomic<PyObject*>& known) {
@@ -231,7 +222,7 @@ class Conversion {
 
   bool sequence(nb::handle object, const DataPlan& plan) {
     PyObject* const o = object.ptr();
-    if (!PySequence_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) || is_class(object)) {
+    if (!PySequence_Check(o) || PyUnicode_Check(o) || is_class(object)) {
       fail(object, plan);
     }
     nb::object items = nb::steal(PySequence_Tuple(o));
@@ -488,7 +479,7 @@ DataTypes::DataTypes(const std::vector<std::string>& definitions) {
       for (const Type& field : c.fields) fields.append(field.text);
       constructors.append(nb::make_tuple(c.name, fields));
     }
-    const nb::handle make(of_module("_classes_of", known));
+    const nb::handle make(attribute_of(kModule, "_classes_of", known));
     const nb::object classes = make(text, definition.name, constructors);
     std::string name = definition.name;
     DataFamily& family = families_[std::move(name)];

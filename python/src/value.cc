@@ -94,15 +94,8 @@ bool is_numpy_scalar(PyObject* object) {
 }
 
 PyObject* shape_class() {
-  // Never freed. Not initialised by the declaration: another thread could wait for that with the
-  // GIL, which an import may release.
   static constinit std::atomic<PyObject*> known = nullptr;
-  PyObject* type = known.load(std::memory_order_acquire);
-  if (!type) {
-    type = nb::object(nb::module_::import_("tenon._values").attr("Shape")).release().ptr();
-    known.store(type, std::memory_order_release);
-  }
-  return type;
+  return attribute_of("tenon._values", "Shape", known);
 }
 
 // Of an object that is no tensor.
@@ -247,6 +240,15 @@ void to_value(nb::handle object, const Expected& expected, Value* out) {
   } else if (expected.kind != TENON_TENSOR && is_numpy_scalar(o)) {
     *out = to_value(object.attr("item")());
   }
+}
+
+PyObject* attribute_of(const char* module, const char* name, std::atomic<PyObject*>& known) {
+  PyObject* object = known.load(std::memory_order_acquire);
+  if (!object) {
+    object = nb::object(nb::module_::import_(module).attr(name)).release().ptr();
+    known.store(object, std::memory_order_release);
+  }
+  return object;
 }
 
 std::string name_of(const nb::str& name) {

@@ -3,8 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <string>
-
 #include <utility>
 
 #include "tenon/c_api.h"
@@ -90,6 +90,11 @@ nb::object to_python(Value value);
 // A str that names a function, type or field, for the C interface. One with a NUL, which would be
 // cut there, is a ValueError.
 std::string name_of(const nb::str& name);
+
+// An attribute of one of the package's modules, kept for good in `known`, a static. It has no
+// initialiser that imports: another thread could wait for that with the GIL, which an import may
+// release.
+PyObject* attribute_of(const char* module, const char* name, std::atomic<PyObject*>& known);
 
 // A str; what isn't UTF-8, as in a damaged file, is escaped.
 nb::object str_of(std::string_view text);

@@ -235,6 +235,13 @@ def test_an_option_is_none_or_the_value(trees):
     assert options(0, Some(Some(4)), None) == (0, Some(4), None)
 
 
+def test_bytes_are_a_sequence():
+    exe = tenon.compile(tenon.ir.parse("fn @main(%a: array[u8], %l: list[u8]) -> (array[u8], list[u8]) { (%a, %l) }"))
+    assert exe(b"ab", b"c") == ((97, 98), [99])
+    with pytest.raises(TypeError):
+        exe("ab", b"c")
+
+
 def test_tuples_and_arrays_are_tuples(trees):
     result = trees["containers"]((1, (2, True)), np.array([1.5, 2.5], "float32"), (3,), None)
     assert result == ((1, (2.0, True)), (1.5, 2.5), (3,), None)

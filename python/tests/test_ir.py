@@ -106,6 +106,24 @@ def test_the_session_has_the_methods_of_onnx_runtime(relu_model):
         session.run(None, {"q": a})
 
 
+def test_numbers_and_tuples_take_the_type_that_is_expected():
+    b = tenon.ir.Builder()
+    with b.function("same", x="i8", export=False, inline=False) as v:
+        b.result(v)
+    with b.function("main", n="i32") as n:
+        step = b.scalar(1, "i32")
+        end = b.loop({"i": ("i32", 0), "half": ("f32", 0.5)}, lambda i, _: b.less(i, n), lambda i, _: (b.add(i, step), 1))
+        few = b.less(n, b.scalar(3, "i32"))
+        pair = b.if_(few, lambda: (b.field(end, 0), b.field(end, 1)), lambda: (7, 0.25))
+        closure = b.closure({"y": "i16"}, "(i16, f64)", lambda y: (y, 3))
+        b.result(pair, b.call("same", 5), b.call(closure, 6))
+    text = str(b.module())
+    assert "attrs(export=false, inline=false)" in text
+    exe = tenon.compile(b.module())
+    assert exe(2) == ((2, 1.0), 5, (6, 3.0))
+    assert exe(9) == ((7, 0.25), 5, (6, 3.0))
+
+
 def test_a_builder_builds_loops_ifs_and_calls(x):
     b = tenon.ir.Builder()
     with b.function("twice", x="tensor[n; f32]", export=False) as v:
