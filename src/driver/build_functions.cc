@@ -47,14 +47,19 @@ Operand scalar_of(DataType dtype, const Any& value) {
 
 // The operand where that type, which may be null, is expected: a host's number becomes a scalar of
 // it, as a literal in text does, and an array a tuple.
-Operand operand_of(graph::Builder& builder, const Any& value, const graph::TypeRef& expected) {
+Operand operand_of(graph::Builder& builder, const Any& value, const graph::TypeRef& expected,
+                   int depth = 0) {
   if (!value.is<Operand>() && value.is<Array<Any>>()) {
+    if (depth == graph::kMaxNesting) {
+      throw Error(ErrorKind::Usage, cat("tuples are nested deeper than ", depth, " levels"));
+    }
     const auto* tuple = expected.as<graph::TupleType>();
     std::vector<Operand> fields;
     for (const Any& field : value.as<Array<Any>>()) {
       const size_t i = fields.size();
       fields.push_back(operand_of(builder, field,
-                                  tuple && i < tuple->fields.size() ? tuple->fields[i] : nullptr));
+                                  tuple && i < tuple->fields.size() ? tuple->fields[i] : nullptr,
+                                  depth + 1));
     }
     return builder.tuple(fields);
   }

@@ -653,6 +653,10 @@ TEST(Build, SaysWhatIsWrong) {
   EXPECT_THAT(failure("tenon.build_op", b, "rellu", Args{1}, Any()), HasSubstr("rellu"));
   EXPECT_THAT(failure("tenon.build_op", b, "relu", Args{Map<String, Any>()}, Any()),
               HasSubstr("this is not an operand"));
+  Any deep = 1;
+  for (int i = 0; i < 100'000; ++i) deep = Any(Args{deep});
+  EXPECT_THAT(failure("tenon.build_finish", b, "f", deep, Any()),
+              HasSubstr("tuples are nested deeper than"));
   EXPECT_THAT(failure("tenon.build_check", b, "same", 1, "n", "why"),
               HasSubstr("this is not a kind of check"));
   EXPECT_THAT(failure("tenon.build_if", b, true, Any(), Any()), HasSubstr("the first arm is none"));
