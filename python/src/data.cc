@@ -30,12 +30,7 @@ PyTypeObject* base_class() {
 }
 
 PyObject* interned(const char* name, std::atomic<PyObject*>& known) {
-  PyObject* object = known.load(std::memory_order_acquire);
-  if (!object) {
-    object = PyUnicode_InternFromString(name);
-    known.store(object, std::memory_order_release);
-  }
-  return object;
+  return kept(known, [&] { return PyUnicode_InternFromString(name); });
 }
 PyObject* fields_name() {
   static constinit std::atomic<PyObject*> known = nullptr;

@@ -243,12 +243,8 @@ void to_value(nb::handle object, const Expected& expected, Value* out) {
 }
 
 PyObject* attribute_of(const char* module, const char* name, std::atomic<PyObject*>& known) {
-  PyObject* object = known.load(std::memory_order_acquire);
-  if (!object) {
-    object = nb::object(nb::module_::import_(module).attr(name)).release().ptr();
-    known.store(object, std::memory_order_release);
-  }
-  return object;
+  return kept(known,
+              [&] { return nb::object(nb::module_::import_(module).attr(name)).release().ptr(); });
 }
 
 std::string name_of(const nb::str& name) {

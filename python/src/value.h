@@ -91,9 +91,18 @@ nb::object to_python(Value value);
 // cut there, is a ValueError.
 std::string name_of(const nb::str& name);
 
-// An attribute of one of the package's modules, kept for good in `known`, a static. It has no
-// initialiser that imports: another thread could wait for that with the GIL, which an import may
-// release.
+// What `make` makes the first time, kept for good in `known`, a static. That has no initialiser
+// which makes it: another thread could wait for it with the GIL, which an import may release.
+template <class Make>
+PyObject* kept(std::atomic<PyObject*>& known, const Make& make) {
+  PyObject* object = known.load(std::memory_order_acquire);
+  if (!object) {
+    object = make();
+    known.store(object, std::memory_order_release);
+  }
+  return object;
+}
+// An attribute of one of the package's modules.
 PyObject* attribute_of(const char* module, const char* name, std::atomic<PyObject*>& known);
 
 // A str; what isn't UTF-8, as in a damaged file, is escaped.

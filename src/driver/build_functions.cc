@@ -86,6 +86,12 @@ std::vector<Operand> operands_of(graph::Builder& builder, const Array<Any>& valu
   return out;
 }
 
+// Null for an unknown function.
+graph::TypeRef type_of_global(const BuilderObj& builder, const String& function) {
+  const graph::TypeRef* known = builder.signatures.functions.find(function);
+  return known ? *known : nullptr;
+}
+
 // The arguments of a function of that type; of any other, none is expected.
 std::vector<Operand> arguments_of(graph::Builder& builder, const Array<Any>& values,
                                   const graph::TypeRef& callee) {
@@ -287,16 +293,6 @@ Operand build_op(const BuilderRef& builder, const String& op, const Array<Any>& 
   }
   return builder_of(builder).op(op, operator_operands(arguments), attributes_of(op, attributes));
 }
-
-namespace {
-
-// Null for an unknown function.
-graph::TypeRef type_of_global(const BuilderObj& builder, const String& function) {
-  const graph::TypeRef* known = builder.signatures.functions.find(function);
-  return known ? *known : nullptr;
-}
-
-}  // namespace
 
 Operand build_call(const BuilderRef& builder, const String& function, const Array<Any>& arguments) {
   graph::Builder& b = builder_of(builder);

@@ -16,8 +16,6 @@ using vm::ArgKind;
 using vm::Opcode;
 using vm::operand;
 
-using Dims = std::vector<std::optional<Dim>>;
-
 // The operation on sizes that an instruction is; null if it is none.
 Dim (*dim_operation(Opcode opcode))(const Dim&, const Dim&) {
   using Operation = Dim (*)(const Dim&, const Dim&);
@@ -73,7 +71,7 @@ ValueRef part_of(const ValueRef& whole) {
   return made(std::move(out));
 }
 
-ValueRef made_tensor(const Storages& own, Dims dims, DataType dtype) {
+ValueRef made_tensor(const Storages& own, std::optional<Dims> dims, DataType dtype) {
   Value out;
   out.own = own;
   out.dims = std::move(dims);
@@ -163,16 +161,13 @@ Storages Walk::read_storages(const Instruction& in, const State& state) const {
 // A tensor in a storage, or in a block of its own.
 ValueRef Walk::fresh(const Instruction& in, const vm::FreshTensor& tensor, uint32_t at,
                      const State& state) {
-  Value out;
-  out.dtype = tensor.dtype;
-  if (tensor.dims) {
-    out.dims = listed_numbers(in, at, state);
-  } else {
-    out.dims = dims_of(value(in.arg(operand(Opcode::AllocTensorReg, "shape")), state));
-  }
-  out.own = keeps(tensor.place ? state[tensor.place->storage]
-                               : allocated(at, 0, bytes_of(*out.dims, *out.dtype, at), state));
-  return made(std::move(out));
+  const std::optional<Dims> dims =
+      tensor.dims ? listed_numbers(in, at, state)
+                  : dims_of(value(in.arg(operand(Opcode::AllocTensorReg, "shape")), state));
+  const ValueRef storage = tensor.place
+                               ? state[tensor.place->storage]
+                               : allocated(at, 0, bytes_of(*dims, tensor.dtype, at), state);
+  return made_tensor(keeps(storage), dims, tensor.dtype);
 }
 
 bool Walk::step(const Instruction& in, uint32_t at, State* state) {

@@ -24,17 +24,19 @@ namespace tenon::report::memory {
 using StorageId = uint32_t;
 using Storages = std::vector<StorageId>;  // ascending
 
+using Dims = std::vector<std::optional<Dim>>;  // null: not known
+
 // Null: a value of which nothing matters.
 struct Value;
 using ValueRef = std::shared_ptr<const Value>;
 
 struct Value {
-  std::optional<Dim> number;                            // of an integer
-  std::optional<std::vector<std::optional<Dim>>> dims;  // of a tensor or shape
-  std::optional<DataType> dtype;                        // of a tensor
-  std::optional<std::vector<ValueRef>> fields;          // of a tuple or cell; captures
-  std::optional<size_t> function;                       // of a closure
-  Storages own;                                         // what it keeps beside its fields
+  std::optional<Dim> number;                    // of an integer
+  std::optional<Dims> dims;                     // of a tensor or shape
+  std::optional<DataType> dtype;                // of a tensor
+  std::optional<std::vector<ValueRef>> fields;  // of a tuple or cell; captures
+  std::optional<size_t> function;               // of a closure
+  Storages own;                                 // what it keeps beside its fields
 
   // Derived by `made`.
   Storages keeps;     // with those of the fields

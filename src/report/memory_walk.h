@@ -156,11 +156,10 @@ class Walk {
   Storages read_storages(const Instruction& in, const State& state) const;
   ValueRef value(vm::Arg arg, const State& state) const;
   Dim number(const Instruction& in, uint32_t word, uint32_t at, const State& state);
-  std::vector<std::optional<Dim>> listed_numbers(const Instruction& in, uint32_t at,
-                                                 const State& state);
-  std::optional<std::vector<std::optional<Dim>>> dims_of(const ValueRef& value) const;
+  Dims listed_numbers(const Instruction& in, uint32_t at, const State& state);
+  std::optional<Dims> dims_of(const ValueRef& value) const;
   ValueRef allocated(uint32_t at, uint32_t index, const Dim& bytes, const State& state);
-  Dim bytes_of(const std::vector<std::optional<Dim>>& dims, DataType dtype, uint32_t at);
+  Dim bytes_of(const Dims& dims, DataType dtype, uint32_t at);
   void release(const Instruction& in, State* state) const;
   static void put(vm::Arg destination, ValueRef value, State* state);
   static void put_result(const Instruction& in, ValueRef value, State* state);

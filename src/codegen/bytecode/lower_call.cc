@@ -57,9 +57,9 @@ void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool
         code_.emit(Opcode::TailCallClosure, {closure}, args);
         code_.left();
       } else {
-        const Arg dst = to_be_matched(define(binding.var), type);
-        code_.emit(Opcode::CallClosure, {dst, closure}, args);
-        match_unknown(dst, type);
+        write_unknown(define(binding.var), type, [&](Arg dst) {
+          code_.emit(Opcode::CallClosure, {dst, closure}, args);
+        });
       }
       return;
     }
@@ -156,7 +156,9 @@ Arg FunctionLowering::device(int64_t index) const {
 
 void FunctionLowering::lower_packed(const Call& call, Arg dst, bool matched) {
   if (const Opcode opcode = instruction_of(call); opcode != Opcode::None) {
-    return lower_as_instruction(opcode, call, dst);
+    if (opcode != Opcode::GetField) return lower_as_instruction(opcode, call, dst);
+    return write_unknown(dst, call.result_type,
+                         [&](Arg element) { lower_as_instruction(opcode, call, element); });
   }
   require_name("packed function", call.callee, span_);
   std::vector<Arg> args = values(call.args);
@@ -170,22 +172,20 @@ void FunctionLowering::lower_packed(const Call& call, Arg dst, bool matched) {
 }
 
 void FunctionLowering::lower_as_instruction(Opcode opcode, const Call& call, Arg dst) {
-  if (opcode == Opcode::GetField) dst = to_be_matched(dst, call.result_type);
   std::vector<Arg> operands = {dst};
   for (const vm::OperandSpec& spec : vm::info_of(opcode).specs().subspan(1)) {
     const Operand& operand = call.args[operands.size() - 1];
     operands.push_back(spec.kind == vm::OperandKind::Int ? integer(operand) : value(operand));
   }
   code_.emit(opcode, {}, operands);
-  if (opcode == Opcode::GetField) match_unknown(operands[0], call.result_type);
 }
 
-Arg FunctionLowering::to_be_matched(Arg dst, const TypeRef& type) {
-  return dst.is_none() && SizeLowering::holds_tensor(type) ? code_.make(/*owns=*/true) : dst;
-}
-
-void FunctionLowering::match_unknown(Arg value, const TypeRef& type) {
-  if (SizeLowering::holds_tensor(type)) sizes_.match_result(value, type);
+void FunctionLowering::write_unknown(Arg dst, const TypeRef& type,
+                                     const std::function<void(Arg)>& write) {
+  const bool is_checked = SizeLowering::holds_tensor(type);
+  if (is_checked && dst.is_none()) dst = code_.make(/*owns=*/true);
+  write(dst);
+  if (is_checked) sizes_.match_result(dst, type);
 }
 
 void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& call,

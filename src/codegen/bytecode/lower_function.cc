@@ -13,6 +13,8 @@ namespace tenon::codegen {
 using namespace graph;  // NOLINT: this file is about graph IR only
 using vm::Arg;
 
+static_assert(kMostConcurrent == vm::kMaxConcurrent, "a group of calls is one of the file's");
+
 void require_name(const char* what, std::string_view name, const Span& span) {
   if (!vm::name_fault(name)) return;
   throw Error(ErrorKind::Unsupported, span, cat("a compiled file can't hold a ", what, "'s name"))
@@ -134,7 +136,6 @@ void FunctionLowering::lower_block(const BlockRef& block, bool tail) {
     poll();
     const auto& binding = block->bindings[i];
     span_ = binding->span;
-    static_assert(kMostConcurrent == vm::kMaxConcurrent);
     if (const int64_t grouped = grouped_after(binding->value)) {
       group_begin = code_.instruction_count();
       group_count = grouped;

@@ -1,6 +1,7 @@
 // Lowers one function of graph IR to virtual code.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -86,9 +87,8 @@ class FunctionLowering {
   // A call of a packed function that is the instruction.
   void lower_as_instruction(vm::Opcode opcode, const graph::Call& call, Arg dst);
   // What comes out of an array or from a function value, which may be the host's, has any size:
-  // where the type has tensors, it is kept in a register, also if nothing reads it, and checked.
-  Arg to_be_matched(Arg dst, const graph::TypeRef& type);
-  void match_unknown(Arg value, const graph::TypeRef& type);
+  // where the type has tensors, it is written to a register, even if nothing reads it, and checked.
+  void write_unknown(Arg dst, const graph::TypeRef& type, const std::function<void(Arg)>& write);
   void lower_kernel(const graph::Call& call);
   // The scalar as a tensor of rank 0.
   Arg as_tensor(const graph::Operand& operand, DataType dtype);

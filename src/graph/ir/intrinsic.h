@@ -35,7 +35,7 @@ Ref<const Call> element_call(const Operand& tensor);
 Ref<const Call> of_element_call(const Operand& scalar);
 Ref<const Call> rank_call(const Operand& tensor);
 Ref<const Call> concurrent_call(int64_t count);
-inline constexpr int64_t kMostConcurrent = 256;  // calls of a group
+inline constexpr size_t kMostConcurrent = 256;  // calls of a group
 // How many of the bindings after this one belong to the group that it heads (memory.concurrent).
 int64_t grouped_after(const ExprRef& value);
 

@@ -2,7 +2,6 @@
 
 #include "graph/ir/parser.h"
 #include "graph/ir/pattern.h"
-#include "graph/ir/typed_text.h"
 
 namespace tenon::graph {
 
@@ -144,7 +143,7 @@ PatternRef Parser::whole_pattern(const TypeRef& type, const Signatures& signatur
 }
 
 PatternRef parse_pattern(std::string_view text, const TypeRef& type, const Signatures& signatures,
-                         const Parser::MakeVariable& variable) {
+                         const MakeVariable& variable) {
   return Parser(text, "pattern").whole_pattern(type, signatures, variable);
 }
 

@@ -9,7 +9,6 @@
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
 #include "graph/ir/referenced_file.h"
-#include "graph/ir/typed_text.h"
 #include "loop/scalar.h"
 #include "support/poll.h"
 

@@ -17,6 +17,7 @@
 #include "graph/ir/expected_types.h"
 #include "graph/ir/imports.h"
 #include "graph/ir/lexer.h"
+#include "graph/ir/typed_text.h"
 #include "graph/ir/weights.h"
 #include "support/poll.h"
 
@@ -35,8 +36,6 @@ class Parser {
   TypeRef whole_type(const Map<String, Ref<const AdtDefinition>>& adts);
   Any whole_constant();
   Any whole_attribute(AttrKind kind);
-  // What makes the variables of a pattern.
-  using MakeVariable = std::function<VarRef(std::string_view name, const TypeRef& type)>;
   PatternRef whole_pattern(const TypeRef& type, const Signatures& signatures,
                            const MakeVariable& variable);
 

@@ -17,10 +17,11 @@ TypeRef parse_type(std::string_view text, const Map<String, Ref<const AdtDefinit
 // the text is not a value.
 Any parse_attribute(AttrKind kind, std::string_view text);
 
+// What makes the variables of a pattern.
+using MakeVariable = std::function<VarRef(std::string_view name, const TypeRef& type)>;
 // Parses a pattern for a value of the type, as hosts write it: in `Node(l, x, _)`, l and x are
 // variables, which `variable` makes in this order. Throws Usage if the text isn't a pattern for it.
-PatternRef parse_pattern(
-    std::string_view text, const TypeRef& type, const Signatures& signatures,
-    const std::function<VarRef(std::string_view name, const TypeRef& type)>& variable);
+PatternRef parse_pattern(std::string_view text, const TypeRef& type, const Signatures& signatures,
+                         const MakeVariable& variable);
 
 }  // namespace tenon::graph

@@ -14,8 +14,6 @@
 namespace tenon::graph {
 namespace {
 
-constexpr size_t kMostCalls = kMostConcurrent;
-
 // In multiplications and additions. A call of more work keeps all threads as busy by itself: one
 // thread takes tens of microseconds for it, and waking the others a few.
 constexpr double kMostWork = 1 << 22;
@@ -184,8 +182,8 @@ class Grouping {
       moved.insert(moved.end(), at.movable.begin(), at.movable.end());
       const size_t alone = at.calls.size() - choose(&at.calls);
       for (size_t i = 0; i < at.calls.size(); ++i) {
-        if (i >= alone && (i - alone) % kMostCalls == 0) {
-          const size_t count = std::min(kMostCalls, at.calls.size() - i);
+        if (i >= alone && (i - alone) % kMostConcurrent == 0) {
+          const size_t count = std::min(kMostConcurrent, at.calls.size() - i);
           if (count > 1) moved.push_back(head(static_cast<int64_t>(count), at.calls[i]->span));
         }
         moved.push_back(at.calls[i]);
