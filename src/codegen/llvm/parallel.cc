@@ -3,10 +3,12 @@
 //   i32 task(context*, i64 first, i64 end)     iterations [first, end), counted from 0
 //
 // Tasks read the values that they use from the context, which is on the caller's stack: an 8-byte
-// slot each for the runtime, the loop's begin, and the buffers, symbols and variables in scope.
+// slot each for the runtime, the loop's begin, the buffers, symbols and variables in scope, and the
+// direction of a sweep.
 #include "codegen/llvm/statement.h"
 #include "codegen/llvm/work.h"
 #include "loop/cost.h"
+#include "loop/sweep.h"
 #include "support/error.h"
 
 namespace tenon::codegen {
@@ -59,6 +61,21 @@ llvm::Value* run_task(FunctionWriter& f, llvm::Function* task, llvm::Value* cont
   return code;
 }
 
+// The direction of this call of the kernel, an i64: 1 to go back, 0 to go forth. It alternates in a
+// word of the object's writable data; that calls on several threads may change it at once costs
+// nothing but time.
+llvm::Value* next_direction(FunctionWriter& f) {
+  auto* word =
+      new llvm::GlobalVariable(f.m.module, f.m.i32, false, llvm::GlobalValue::InternalLinkage,
+                               llvm::ConstantInt::get(f.m.i32, 0), "direction");
+  llvm::LoadInst* direction = f.b.CreateAlignedLoad(f.m.i32, word, llvm::Align(4));
+  direction->setAtomic(llvm::AtomicOrdering::Monotonic);
+  llvm::StoreInst* next =
+      f.b.CreateAlignedStore(f.b.CreateXor(direction, f.b.getInt32(1)), word, llvm::Align(4));
+  next->setAtomic(llvm::AtomicOrdering::Monotonic);
+  return f.b.CreateZExt(direction, f.m.i64);
+}
+
 }  // namespace
 
 // All values of an environment, in an order that doesn't depend on nodes' addresses.
@@ -97,6 +114,9 @@ void StatementWriter::parallel_loop(const loop::For& loop) {
   llvm::Value* task_begin = begin;
   std::vector<llvm::Value**> values = values_of(task.env);
   values.insert(values.begin() + 1, &task_begin);
+  const bool alternates = loop::is_sweep(f_.kernel, loop);
+  llvm::Value* direction = alternates ? next_direction(f_) : nullptr;
+  if (alternates) values.push_back(&direction);
   f_.size.add_cost(loop::kSimpleCost * static_cast<int64_t>(values.size()));
   llvm::Value* context = pass(f_, &task, function->getArg(0), values);
 
@@ -104,6 +124,7 @@ void StatementWriter::parallel_loop(const loop::For& loop) {
   llvm::Value* first =
       task.b.CreateAdd(task_begin, function->getArg(1), "", false, f_.kernel.in_bounds);
   llvm::Value* count = task.b.CreateSub(function->getArg(2), function->getArg(1), "", false, true);
+  if (alternates) turns.may_go_back(loop, first, count, direction);
   turns.count(first, count, loop);
   task.finish();
 

@@ -147,7 +147,17 @@ void StatementWriter::for_loop(const loop::For& loop) {
   count(begin, extent, loop);
 }
 
+void StatementWriter::may_go_back(const loop::For& loop, llvm::Value* first, llvm::Value* count,
+                                  llvm::Value* direction) {
+  llvm::Value* last = b_.CreateSub(b_.CreateAdd(first, count), b_.getInt64(1));
+  alternating_ = {&loop, b_.CreateAdd(first, last), b_.CreateICmpNE(direction, b_.getInt64(0))};
+}
+
 void StatementWriter::body(const loop::For& loop, Variable variable) {
+  if (&loop == alternating_.loop) {
+    llvm::Value*& i = variable.value.v;
+    i = b_.CreateSelect(alternating_.is_back, b_.CreateSub(alternating_.both_ends, i), i);
+  }
   f_.env.vars[loop.var.get()] = variable;
   statement(*loop.body);
   f_.env.vars.erase(loop.var.get());

@@ -24,6 +24,9 @@ class StatementWriter {
   // Writes a loop of any kind as one that counts `extent` iterations from `begin` and can be
   // stopped.
   void count(llvm::Value* begin, llvm::Value* extent, const loop::For& loop);
+  // That loop's `count` iterations from `first` are to run backwards if `direction` isn't 0.
+  void may_go_back(const loop::For& loop, llvm::Value* first, llvm::Value* count,
+                   llvm::Value* direction);
 
  private:
   void write(const loop::Stmt& s);
@@ -55,6 +58,10 @@ class StatementWriter {
   std::unordered_map<const loop::Buffer*, llvm::Value*> scratch_;
   std::vector<const loop::Stmt*> enclosing_;
   int64_t copies_ = 1;  // of the current statement, made by enclosing unrolled loops
+  struct {
+    const loop::For* loop = nullptr;
+    llvm::Value *both_ends = nullptr, *is_back = nullptr;
+  } alternating_;
 };
 
 }  // namespace tenon::codegen

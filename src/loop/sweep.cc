@@ -1,0 +1,67 @@
+#include "loop/sweep.h"
+
+#include <algorithm>
+
+#include "loop/affine.h"
+#include "loop/walk.h"
+
+namespace tenon::loop {
+namespace {
+
+// Smaller arrays stay in a second-level cache. Larger pieces than these are read just as fast in
+// any order.
+constexpr int64_t kLargeBytes = 512 << 10, kPieceBytes = 16 << 10;
+// What a kernel writes takes the cache, too.
+constexpr int64_t kReadPerWritten = 8;
+// A body that has so many loads of large arrays isn't such a loop.
+constexpr int kMostLoads = 256;
+
+bool is_input(const Kernel& kernel, const Buffer* buffer) {
+  return std::ranges::any_of(kernel.inputs,
+                             [&](const auto& input) { return input.get() == buffer; });
+}
+
+std::optional<int64_t> known_bytes(const Buffer& buffer) {
+  int64_t bytes = buffer.dtype.bytes();
+  for (const Dim& size : buffer.shape) {
+    const auto known = size.as_const();
+    if (!known || __builtin_mul_overflow(bytes, *known, &bytes)) return std::nullopt;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+bool is_sweep(const Kernel& kernel, const For& loop) {
+  const auto turns = as_int(loop.extent);
+  if (!kernel.in_bounds || !turns || *turns < 2) return false;
+  int64_t written = 0;
+  for (const auto& output : kernel.outputs) {
+    const auto bytes = known_bytes(*output);
+    if (!bytes || __builtin_add_overflow(written, *bytes, &written)) return false;
+  }
+  bool found = false;
+  int loads = 0;
+  const auto look_at = [&](const ExprRef& e) {
+    if (found || e->kind != ExprKind::kLoad) return;
+    const auto& load = static_cast<const Load&>(*e);
+    const auto bytes = known_bytes(*load.buffer);
+    if (!bytes || *bytes < kLargeBytes || *bytes / *turns < kPieceBytes ||
+        *bytes / kReadPerWritten < written || load.indices.size() != 1 ||
+        !is_input(kernel, load.buffer.get()) || ++loads > kMostLoads) {
+      return;
+    }
+    // An iteration's piece begins as far from the one before as it is long.
+    const auto step = coefficient(load.indices[0], loop.var);
+    const auto elements = step ? step->as_const() : std::nullopt;
+    found = elements && *elements >= *bytes / load.buffer->dtype.bytes() / (*turns + 1) &&
+            *elements > 0;
+  };
+  Seen seen;
+  for_each_stmt(loop.body, [&](const StmtRef& s) {
+    for (const ExprRef& e : direct_exprs(*s)) post_order(e, look_at, &seen);
+  });
+  return found;
+}
+
+}  // namespace tenon::loop

@@ -1,0 +1,15 @@
+// Loops that read a large array once, such as a row times a matrix of weights. Code runs them forth
+// in one call of the kernel and back in the next: the second-level cache then still holds what the
+// call before has read last, which begins this one. Always in the same order, an array that is
+// larger than the cache would lose its beginning to its end.
+#pragma once
+
+#include "loop/kernel.h"
+
+namespace tenon::loop {
+
+// Whether the iterations of a parallel loop, which may run in any order, read a large array of the
+// kernel's piece by piece, and write little.
+bool is_sweep(const Kernel& kernel, const For& loop);
+
+}  // namespace tenon::loop
