@@ -28,32 +28,65 @@ Arg closure_operand(const Instruction& in) {
                     : vm::operand(Opcode::TailCallClosure, "callee"));
 }
 
+// The index of the function that a call or tail call names.
+uint32_t callee_index(const Instruction& in) {
+  return in
+      .arg(in.opcode() == Opcode::Call ? vm::operand(Opcode::Call, "callee")
+                                       : vm::operand(Opcode::TailCall, "callee"))
+      .index();
+}
+
+// Whether argument i is register i.
+bool is_in_place(const Instruction& in) {
+  const std::span<const vm::Word> list = in.list();
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (!Arg(list[i]).is_register() || Arg(list[i]).index() != i) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-// Before a call, takes its unit of fuel and makes sure that the registers from the base on have
-// room for `needed` bytes, and the frames for another one unless the call reuses this frame.
-// Whatever speaks against it is found by one test, so that the rare code, which saves processor
-// registers, stands in one place.
-void FunctionTranslator::charge_call(int64_t needed, bool is_tail) {
+// The registers from the base on, in bytes, for which a call must have room; for a tail call, whose
+// arguments the machine gathers above both frames, unless they are in place.
+int64_t FunctionTranslator::room_of(const Instruction& in) const {
+  const vm::FunctionUnit& callee = w_.unit.functions[callee_index(in)];
+  const size_t own = function_.register_count, others = callee.register_count;
+  size_t registers = 0;
+  if (in.opcode() == Opcode::Call) {
+    registers = own + others;
+  } else if (callee_index(in) != index_ || !is_in_place(in)) {
+    registers = std::max(own, others) + callee.params.size();
+  }
+  return static_cast<int64_t>(registers) * CodeLayout::kRegisterBytes;
+}
+
+// Before a call, takes its unit of fuel and makes sure that there is room for registers and, unless
+// the call reuses this frame, for another frame. Whatever speaks against it is found by one test.
+void FunctionTranslator::charge_call(const Instruction& in) {
   if (!writing()) return;
   const PieceArguments before = arguments();
   llvm::Value* fuel = b_.CreateSub(before.fuel, b_.getInt64(1));
-  set_fuel(fuel);
   llvm::Value* stops = b_.CreateOr(is_asked(), b_.CreateICmpSLT(fuel, b_.getInt64(0)));
-  if (needed > 0) {
+  if (const int64_t room = room_of(in)) {
     llvm::Value* limit = w_.load_state(b_, m_.pointer, before, CodeLayout::kRegisterLimit);
-    stops = b_.CreateOr(stops, b_.CreateICmpUGT(w_.address(b_, before.base, needed), limit));
+    stops = b_.CreateOr(stops, b_.CreateICmpUGT(w_.address(b_, before.base, room), limit));
   }
-  if (!is_tail) {
+  if (in.opcode() == Opcode::Call) {
     llvm::Value* frame = w_.address(b_, before.frame, -CodeLayout::kFrameBytes);
     llvm::Value* frame_limit = w_.load_state(b_, m_.pointer, before, CodeLayout::kFrameLimit);
     stops = b_.CreateOr(stops, b_.CreateICmpULT(frame, frame_limit));
   }
-  rarely(stops, [&] {
-    set_fuel(before.fuel);
-    run(&vm::CodeRuntime::charge_call,
-        b_.getInt64(static_cast<uint64_t>(is_tail ? -needed : needed)));
-  });
+  rarely(stops, [&] { go_apart(&FunctionTranslator::charge_in_machine); });
+  set_fuel(fuel);
+}
+
+// The same by the machine, and what follows.
+void FunctionTranslator::charge_in_machine(const Instruction& in) {
+  const bool is_tail = in.opcode() == Opcode::TailCall;
+  const int64_t room = room_of(in);
+  run(&vm::CodeRuntime::charge_call, b_.getInt64(static_cast<uint64_t>(is_tail ? -room : room)));
+  is_tail ? enter_in_place(in) : enter(in);
 }
 
 // The arguments' words, owned. A register that several arguments read is moved by the last of them.
@@ -74,12 +107,24 @@ std::vector<Words> FunctionTranslator::take_arguments(const Instruction& in) {
   return words;
 }
 
-// Stores the numbers that are needed after a call.
-void FunctionTranslator::keep_across(uint32_t block, Arg destination) {
-  const RegisterSet& live = flow_.blocks[block].live;
+uint32_t FunctionTranslator::block_after_call() const {
+  return at_ + 1 < flow_.instructions.size() ? flow_.block_beginning(at_ + 1) : 0;
+}
+
+// The registers with values that are needed after a call.
+RegisterSet FunctionTranslator::live_across(const Instruction& in) const {
+  RegisterSet live = flow_.blocks[block_after_call()].live;
+  if (!in.arg(0).is_none()) live.remove(in.arg(0).index());
+  return live;
+}
+
+// Stores the numbers that are needed after a call. Of others, which a piece apart finds in the
+// stack, nothing is left there, as the piece after the call expects.
+void FunctionTranslator::keep_across(const Instruction& in) {
+  const RegisterSet live = live_across(in);
   for (uint32_t r = 0; r < now_.kinds.size(); ++r) {
-    const bool is_written = !destination.is_none() && destination.index() == r;
-    if (live.has(r) && !is_written) store_if_number(r);
+    if (!is_number(now_.kinds[r])) continue;
+    live.has(r) ? store(r) : clear(r);
   }
 }
 
@@ -88,20 +133,27 @@ FunctionTranslator::Kind FunctionTranslator::expected_result(const Instruction& 
     const auto result = closure_results_.find(at_);
     return result == closure_results_.end() ? Kind::Any : result->second;
   }
-  const uint32_t callee = in.arg(vm::operand(Opcode::Call, "callee")).index();
-  return kind_of(w_.unit.functions[callee].result);
+  return kind_of(w_.unit.functions[callee_index(in)].result);
 }
 
-// Begins the piece that goes on after this call.
-llvm::Function* FunctionTranslator::landing(uint32_t block) {
-  if (!writing()) return nullptr;
-  llvm::Function* piece = w_.resuming_piece(cat("f", index_, ".after", at_), op());
-  pending_.push_back({piece, now_, block, at_});
+// The piece that goes on after this call.
+llvm::Function* FunctionTranslator::landing(const Instruction& in) {
+  llvm::Function*& piece = landings_[at_];
+  if (!piece) {
+    piece = w_.resuming_piece(cat("f", index_, ".after", at_), op());
+    pending_.push_back({piece, now_, 0, &FunctionTranslator::receive_result, at_, live_across(in)});
+  }
   return piece;
 }
 
+void FunctionTranslator::receive_result(const Instruction& in) {
+  const bool is_known = in.opcode() == Opcode::Call && w_.returns_expected(callee_index(in));
+  receive(in.arg(0), expected_result(in), is_known);
+  go(block_after_call(), false);
+}
+
 // The result of a call is in the piece's first words.
-void FunctionTranslator::receive(Arg destination, Kind expected) {
+void FunctionTranslator::receive(Arg destination, Kind expected, bool is_known) {
   const Words result = writing() ? piece_->arguments.words[0] : Words();
   if (destination.is_none()) {
     if (writing()) release(result);
@@ -114,73 +166,105 @@ void FunctionTranslator::receive(Arg destination, Kind expected) {
     llvm::Value* fits =
         b_.CreateICmpEQ(b_.CreateTrunc(result.head, m_.i32),
                         b_.getInt32(static_cast<uint32_t>(type_index_of(expected))));
-    rarely(b_.CreateNot(fits), [&] {
+    rarely(is_known ? b_.getFalse() : b_.CreateNot(fits), [&] {
       w_.store_words(b_, home(r), result);
-      llvm::Value* exit =
-          w_.call_runtime(b_, arguments(), &vm::CodeRuntime::leave, op() + 1, b_.getInt64(0));
-      b_.CreateRet(exit);
+      w_.leave(b_, arguments(), op() + 1);
     });
     b_.CreateStore(result.payload, local(r));
   }
   now_.kinds[r] = expected;
 }
 
-void FunctionTranslator::call(const Instruction& in) {
-  const uint32_t callee = in.arg(vm::operand(Opcode::Call, "callee")).index();
-  const uint32_t after = at_ + 1 < flow_.instructions.size() ? flow_.block_beginning(at_ + 1) : 0;
-  const int64_t own = int64_t{function_.register_count} * CodeLayout::kRegisterBytes;
-  const int64_t needed =
-      own + int64_t{w_.unit.functions[callee].register_count} * CodeLayout::kRegisterBytes;
-  charge_call(needed, false);
-  const std::vector<Words> words = take_arguments(in);
-  keep_across(after, in.arg(0));
-  if (writing()) {
-    PieceArguments values = arguments();
-    llvm::Value* const caller = values.base;
-    values.base = w_.address(b_, caller, own);
-    for (size_t i = vm::kCodeArguments; i < words.size(); ++i) {
-      w_.store_words(
-          b_, w_.address(b_, values.base, static_cast<int64_t>(i) * CodeLayout::kRegisterBytes),
-          words[i]);
-    }
-    values.frame = w_.address(b_, values.frame, -CodeLayout::kFrameBytes);
-    b_.CreateStore(landing(after), w_.address(b_, values.frame, CodeLayout::kFrameResume));
-    b_.CreateStore(caller, w_.address(b_, values.frame, CodeLayout::kFrameBase));
-    for (size_t i = 0; i < vm::kCodeArguments; ++i) {
-      values.words[i] = i < words.size() ? words[i] : Words();
-    }
-    w_.jump(b_, w_.function(callee), values);
-    ended_ = true;
-    return;
-  }
-  receive(in.arg(0), expected_result(in));
-  go(after, false);
+int64_t FunctionTranslator::own_bytes() const {
+  return int64_t{function_.register_count} * CodeLayout::kRegisterBytes;
 }
 
-void FunctionTranslator::tail_call(const Instruction& in) {
-  const uint32_t callee = in.arg(vm::operand(Opcode::TailCall, "callee")).index();
-  const std::span<const vm::Word> list = in.list();
-  bool in_place = callee == index_;
-  for (size_t i = 0; i < list.size(); ++i) {
-    in_place = in_place && Arg(list[i]).is_register() && Arg(list[i]).index() == i;
-  }
-  // Unless the arguments are in place, the machine gathers them above both frames.
-  const vm::FunctionUnit& f = w_.unit.functions[callee];
-  const size_t registers =
-      in_place ? 0 : std::max(function_.register_count, f.register_count) + f.params.size();
-  charge_call(static_cast<int64_t>(registers) * CodeLayout::kRegisterBytes, true);
-  const std::vector<Words> words = take_arguments(in);
-  clear_frame();
-  ended_ = true;
-  if (!writing()) return;
+// The base of a function that this one calls.
+llvm::Value* FunctionTranslator::above(llvm::Value* base) {
+  return w_.address(b_, base, own_bytes());
+}
+
+// This function's, from the base of one that it has called.
+llvm::Value* FunctionTranslator::below(llvm::Value* base) {
+  return w_.address(b_, base, -own_bytes());
+}
+
+// The arguments of the piece of a function with the registers from `base` on.
+PieceArguments FunctionTranslator::with_arguments(const std::vector<Words>& words,
+                                                  llvm::Value* base) {
   PieceArguments values = arguments();
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (i >= vm::kCodeArguments) w_.store_words(b_, home(static_cast<uint32_t>(i)), words[i]);
-  }
   for (size_t i = 0; i < vm::kCodeArguments; ++i) {
     values.words[i] = i < words.size() ? words[i] : Words();
   }
-  w_.jump(b_, w_.function(callee), values);
+  for (size_t i = vm::kCodeArguments; i < words.size(); ++i) {
+    w_.store_words(b_, w_.address(b_, base, static_cast<int64_t>(i) * CodeLayout::kRegisterBytes),
+                   words[i]);
+  }
+  return values;
+}
+
+// Ends the block: the piece, of a function that is called, has its registers above this function's.
+void FunctionTranslator::jump_above(PieceArguments values, llvm::Value* frame,
+                                    llvm::Function* resume, llvm::Value* piece) {
+  b_.CreateStore(resume, w_.address(b_, frame, CodeLayout::kFrameResume));
+  b_.CreateStore(values.base, w_.address(b_, frame, CodeLayout::kFrameBase));
+  values.base = above(values.base);
+  values.frame = frame;
+  w_.jump(b_, piece, values);
+}
+
+void FunctionTranslator::call(const Instruction& in) {
+  charge_call(in);
+  enter(in);
+}
+
+llvm::Function* FunctionTranslator::callee_piece(const Instruction& in) const {
+  const uint32_t callee = callee_index(in);
+  const std::vector<vm::Param>& params = w_.unit.functions[callee].params;
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Kind kind = kind_of(params[i].type);
+    const Kind given = kind_of_operand(Arg(in.list()[i]));
+    if (is_number(kind) && type_index_of(given) != type_index_of(kind)) return w_.function(callee);
+  }
+  return w_.expected(callee);
+}
+
+std::vector<Words> FunctionTranslator::arguments_for(llvm::Function* callee,
+                                                     const Instruction& in) {
+  std::vector<Words> words = take_arguments(in);
+  if (callee == w_.function(callee_index(in))) return words;
+  const std::vector<vm::Param>& params = w_.unit.functions[callee_index(in)].params;
+  for (size_t i = 0; i < std::min<size_t>(words.size(), vm::kCodeArguments); ++i) {
+    if (is_number(kind_of(params[i].type))) words[i].head = nullptr;
+  }
+  return words;
+}
+
+void FunctionTranslator::enter(const Instruction& in) {
+  llvm::Function* const callee = callee_piece(in);
+  const std::vector<Words> words = arguments_for(callee, in);
+  keep_across(in);
+  if (!writing()) return receive_result(in);
+  ended_ = true;
+  const PieceArguments values = with_arguments(words, above(piece_->arguments.base));
+  jump_above(values, w_.address(b_, values.frame, -CodeLayout::kFrameBytes), landing(in), callee);
+}
+
+void FunctionTranslator::tail_call(const Instruction& in) {
+  charge_call(in);
+  enter_in_place(in);
+}
+
+void FunctionTranslator::enter_in_place(const Instruction& in) {
+  llvm::Function* const callee = callee_piece(in);
+  const Kind result = kind_of(w_.unit.functions[callee_index(in)].result);
+  returns_expected_ &= type_index_of(result) == type_index_of(kind_of(function_.result));
+  tail_callees_.push_back(callee_index(in));
+  const std::vector<Words> words = arguments_for(callee, in);
+  clear_frame();
+  ended_ = true;
+  if (!writing()) return;
+  w_.jump(b_, callee, with_arguments(words, piece_->arguments.base));
 }
 
 // What the machine's functions read must be in the stack; registers at their last use are None
@@ -252,10 +336,10 @@ bool FunctionTranslator::is_direct_call(const Instruction& in) const {
 // A closure that the code can call itself: one of this program, under the limits in force, whose
 // function takes few arguments, none of the captures being a tensor, which may have to be made
 // read-only. Otherwise, and where something speaks against a call at once, control goes to
-// `machine`. `is_tail`: whether the call reuses the frame.
+// `machine`.
 FunctionTranslator::DirectClosure FunctionTranslator::direct_closure(const Instruction& in,
-                                                                     bool is_tail,
                                                                      llvm::BasicBlock* machine) {
+  const bool is_tail = in.opcode() == Opcode::TailCallClosure;
   const Arg callee = closure_operand(in);
   const size_t arguments_count = in.list().size();
   auto require = [&](llvm::Value* condition, const char* name) {
@@ -279,9 +363,8 @@ FunctionTranslator::DirectClosure FunctionTranslator::direct_closure(const Instr
       b_.CreateZExt(m_.field(b_, m_.i32, code, CodeLayout::kCodeClosureParams), m_.i64);
   llvm::Value* registers =
       b_.CreateZExt(m_.field(b_, m_.i32, code, CodeLayout::kCodeRegisters), m_.i64);
-  const int64_t own = is_tail ? 0 : int64_t{function_.register_count} * CodeLayout::kRegisterBytes;
   llvm::Value* top =
-      b_.CreateInBoundsGEP(m_.i8, w_.address(b_, before.base, own),
+      b_.CreateInBoundsGEP(m_.i8, is_tail ? before.base : above(before.base),
                            b_.CreateMul(registers, b_.getInt64(CodeLayout::kRegisterBytes)));
   made.fuel = b_.CreateSub(before.fuel, b_.getInt64(1));
   made.frame = w_.address(b_, before.frame, is_tail ? 0 : -CodeLayout::kFrameBytes);
@@ -348,10 +431,8 @@ FunctionTranslator::DirectClosure FunctionTranslator::direct_closure(const Instr
   return made;
 }
 
-// Takes the arguments and goes to the closure's code. What is returned, `resume` receives; null
-// for a tail call.
-void FunctionTranslator::enter_closure(const Instruction& in, const DirectClosure& closure,
-                                       llvm::Function* resume) {
+// Takes the arguments and goes to the closure's code.
+void FunctionTranslator::enter_closure(const Instruction& in, const DirectClosure& closure) {
   set_fuel(closure.fuel);
   for (const Words& words : closure.captures) w_.retain(b_, words);
   const std::vector<Words> given = take_arguments(in);
@@ -362,7 +443,8 @@ void FunctionTranslator::enter_closure(const Instruction& in, const DirectClosur
     clear(callee.index());
     release(closure.words);
   }
-  if (!resume) clear_frame();
+  const bool is_tail = in.opcode() == Opcode::TailCallClosure;
+  is_tail ? clear_frame() : keep_across(in);
   PieceArguments values = arguments();
   // Word i is capture i, or the argument after the captures.
   for (size_t i = 0; i < vm::kCodeArguments; ++i) {
@@ -375,80 +457,62 @@ void FunctionTranslator::enter_closure(const Instruction& in, const DirectClosur
           to.payload ? b_.CreateSelect(is_it, given[k].payload, to.payload) : given[k].payload;
     }
   }
-  if (resume) {
-    llvm::Value* const caller = values.base;
-    values.base =
-        w_.address(b_, caller, int64_t{function_.register_count} * CodeLayout::kRegisterBytes);
-    values.frame = closure.frame;
-    b_.CreateStore(resume, w_.address(b_, values.frame, CodeLayout::kFrameResume));
-    b_.CreateStore(caller, w_.address(b_, values.frame, CodeLayout::kFrameBase));
+  if (is_tail) {
+    w_.jump(b_, closure.piece, values);
+  } else {
+    jump_above(values, closure.frame, landing(in), closure.piece);
   }
-  w_.jump(b_, closure.piece, values);
 }
 
 // Calls a closure without the machine where that is possible.
+void FunctionTranslator::call_closure_directly(const Instruction& in, Body in_machine) {
+  ended_ = true;
+  llvm::BasicBlock* const machine = new_block("by_machine");
+  const DirectClosure direct = direct_closure(in, machine);
+  llvm::BasicBlock* const entering = b_.GetInsertBlock();
+  b_.SetInsertPoint(machine);
+  go_apart(in_machine);
+  b_.SetInsertPoint(entering);
+  enter_closure(in, direct);
+}
+
 void FunctionTranslator::call_closure(const Instruction& in) {
-  const uint32_t after = at_ + 1 < flow_.instructions.size() ? flow_.block_beginning(at_ + 1) : 0;
-  llvm::BasicBlock* machine = nullptr;
-  std::optional<DirectClosure> direct;
-  llvm::BasicBlock* entering = nullptr;
-  if (is_direct_call(in)) {
-    machine = new_block("by_machine");
-    direct = direct_closure(in, false, machine);
-    entering = b_.GetInsertBlock();
-    b_.SetInsertPoint(machine);
-  }
-  const State before = now_;
+  constexpr Body kInMachine = &FunctionTranslator::call_closure_in_machine;
+  is_direct_call(in) ? call_closure_directly(in, kInMachine) : call_closure_in_machine(in);
+}
+
+void FunctionTranslator::call_closure_in_machine(const Instruction& in) {
   used_by_machine(in);
-  keep_across(after, in.arg(0));
   llvm::Value* exit = nullptr;
   if (writing()) {
     exit = w_.call_runtime(b_, arguments(), &vm::CodeRuntime::call_closure, op(), b_.getInt64(0));
     reload_fuel();
   }
   cleared_by_machine(in);
-  if (!writing()) {
-    receive(in.arg(0), expected_result(in));
-    return go(after, false);
-  }
-  llvm::Function* const resume = landing(after);
+  keep_across(in);
+  if (!writing()) return receive_result(in);
+  ended_ = true;
+  llvm::Function* const resume = landing(in);
   const auto [entered, done] = closure_outcomes(exit);
   b_.SetInsertPoint(done);
-  PieceArguments values = arguments();
-  for (Words& words : values.words) words = {};
-  PieceArguments results = values;
-  results.words[0] = w_.load_words(b_, w_.address(b_, values.state, CodeLayout::kValue));
-  w_.jump(b_, resume, results);
+  PieceArguments values = with_arguments({}, piece_->arguments.base);
+  values.base = above(values.base);
+  values.words[0] = w_.load_words(b_, w_.address(b_, values.state, CodeLayout::kValue));
+  w_.jump(b_, resume, values);
   b_.SetInsertPoint(entered);
-  values = arguments();
-  for (Words& words : values.words) words = {};
-  llvm::Value* const caller = values.base;
-  const int64_t own = int64_t{function_.register_count} * CodeLayout::kRegisterBytes;
-  values.base = w_.address(b_, caller, own);
-  values.frame = w_.address(b_, values.frame, -CodeLayout::kFrameBytes);
-  b_.CreateStore(resume, w_.address(b_, values.frame, CodeLayout::kFrameResume));
-  b_.CreateStore(caller, w_.address(b_, values.frame, CodeLayout::kFrameBase));
-  w_.jump(b_, w_.load_state(b_, m_.pointer, values, CodeLayout::kEntry), values);
-  if (direct) {
-    now_ = before;
-    b_.SetInsertPoint(entering);
-    keep_across(after, in.arg(0));
-    enter_closure(in, *direct, resume);
-  }
-  ended_ = true;
+  values = with_arguments({}, piece_->arguments.base);
+  jump_above(values, w_.address(b_, values.frame, -CodeLayout::kFrameBytes), resume,
+             w_.load_state(b_, m_.pointer, values, CodeLayout::kEntry));
 }
 
 void FunctionTranslator::tail_call_closure(const Instruction& in) {
+  constexpr Body kInMachine = &FunctionTranslator::tail_call_closure_in_machine;
+  is_direct_call(in) ? call_closure_directly(in, kInMachine) : tail_call_closure_in_machine(in);
+}
+
+void FunctionTranslator::tail_call_closure_in_machine(const Instruction& in) {
+  returns_expected_ = false;
   ended_ = true;
-  llvm::BasicBlock* machine = nullptr;
-  if (is_direct_call(in)) {
-    machine = new_block("by_machine");
-    const DirectClosure direct = direct_closure(in, true, machine);
-    const State before = now_;
-    enter_closure(in, direct, nullptr);
-    now_ = before;
-    b_.SetInsertPoint(machine);
-  }
   used_by_machine(in);
   if (!writing()) return;
   llvm::Value* exit =
@@ -456,12 +520,11 @@ void FunctionTranslator::tail_call_closure(const Instruction& in) {
   reload_fuel();
   const auto [entered, done] = closure_outcomes(exit);
   b_.SetInsertPoint(entered);
-  PieceArguments values = arguments();
-  for (Words& words : values.words) words = {};
+  const PieceArguments values = with_arguments({}, piece_->arguments.base);
   w_.jump(b_, w_.load_state(b_, m_.pointer, values, CodeLayout::kEntry), values);
   // The function wasn't the program's own: the machine has called it and cleared the frame.
   b_.SetInsertPoint(done);
-  return_words(w_.load_words(b_, w_.address(b_, values.state, CodeLayout::kValue)));
+  return_words(w_.load_words(b_, w_.address(b_, piece_->arguments.state, CodeLayout::kValue)));
 }
 
 }  // namespace tenon::codegen

@@ -41,13 +41,30 @@ FunctionTranslator::FunctionTranslator(BytecodeWriter& writer, uint32_t index)
 
 void FunctionTranslator::translate() {
   find_kinds();
-  pending_.push_back({w_.function(index_), at_entry(), 0, {}});
+  pending_.push_back({w_.expected(index_), at_entry(), 0});
+  if (w_.function(index_) != w_.expected(index_)) {
+    pending_.push_back({w_.function(index_), at_entry(), 0});
+  }
   while (!pending_.empty()) {
     poll();
     const Pending next = std::move(pending_.back());
     pending_.pop_back();
     write_piece(next);
   }
+}
+
+bool FunctionTranslator::returns_expected(std::vector<uint32_t>* tail_callees) {
+  if (!is_number(kind_of(function_.result))) return false;
+  find_kinds();
+  returns_expected_ = true;
+  tail_callees_.clear();
+  for (uint32_t block = 0; block < entry_.size(); ++block) {
+    if (!entry_[block]) continue;
+    now_ = *entry_[block];
+    walk(block);
+  }
+  *tail_callees = tail_callees_;
+  return returns_expected_;
 }
 
 // ---- the walk ----
@@ -120,18 +137,20 @@ void FunctionTranslator::write_piece(const Pending& pending) {
   piece.fuel = b_.CreateAlloca(m_.i64);
   set_fuel(piece.arguments.fuel);
   now_ = pending.state;
-  if (pending.call) {
-    at_ = *pending.call;
-    const Instruction& in = flow_.instructions[at_];
-    RegisterSet live = flow_.blocks[pending.block].live;
-    if (!in.arg(0).is_none()) live.remove(in.arg(0).index());
-    reload(live);
-    receive(in.arg(0), expected_result(in));
-    go(pending.block, false);
-  } else if (pending.function == w_.function(index_)) {
+  if (pending.body) {
+    at_ = pending.at;
+    live_ = &pending.live;
+    if (pending.body == &FunctionTranslator::receive_result) {
+      piece.arguments.base = below(piece.arguments.base);
+    }
+    reload(pending.live);
+    (this->*pending.body)(flow_.instructions[at_]);
+  } else if (pending.function == w_.expected(index_)) {
     at_ = 0;
     write_parameters();
     go(pending.block, false);
+  } else if (pending.function == w_.function(index_)) {
+    check_parameters();
   } else {
     reload(flow_.blocks[pending.block].live);
     b_.CreateBr(block_of(pending.block));
@@ -154,39 +173,60 @@ void FunctionTranslator::reload(const RegisterSet& live) {
   }
 }
 
-void FunctionTranslator::write_parameters() {
+Words FunctionTranslator::parameter(uint32_t i) {
+  return i < vm::kCodeArguments ? piece_->arguments.words[i] : w_.load_words(b_, home(i));
+}
+
+// Goes on where arguments are as the signature says, or leaves.
+void FunctionTranslator::check_parameters() {
   const auto count = static_cast<uint32_t>(function_.params.size());
-  const uint32_t in_words = std::min(count, vm::kCodeArguments);
-  llvm::Value* as_expected = nullptr;
+  llvm::Value* as_expected = b_.getTrue();
   for (uint32_t i = 0; i < count; ++i) {
-    if (!is_number(now_.kinds[i])) {
-      if (i < in_words) w_.store_words(b_, home(i), piece_->arguments.words[i]);
-      continue;
-    }
-    const Words words = i < in_words ? piece_->arguments.words[i] : w_.load_words(b_, home(i));
-    b_.CreateStore(words.payload, local(i));
+    if (!is_number(now_.kinds[i])) continue;
     llvm::Value* type = b_.getInt32(static_cast<uint32_t>(type_index_of(now_.kinds[i])));
-    llvm::Value* fits = b_.CreateICmpEQ(b_.CreateTrunc(words.head, m_.i32), type);
-    as_expected = as_expected ? b_.CreateAnd(as_expected, fits) : fits;
+    llvm::Value* fits = b_.CreateICmpEQ(b_.CreateTrunc(parameter(i).head, m_.i32), type);
+    as_expected = b_.CreateAnd(as_expected, fits);
   }
-  if (!as_expected) return;
   rarely(b_.CreateNot(as_expected), [&] {
-    for (uint32_t i = 0; i < in_words; ++i) {
-      if (is_number(now_.kinds[i])) w_.store_words(b_, home(i), piece_->arguments.words[i]);
+    for (uint32_t i = 0; i < std::min(count, vm::kCodeArguments); ++i) {
+      w_.store_words(b_, home(i), parameter(i));
     }
-    llvm::Value* exit =
-        w_.call_runtime(b_, arguments(), &vm::CodeRuntime::leave, first_op_, b_.getInt64(0));
-    b_.CreateRet(exit);
+    w_.leave(b_, arguments(), first_op_);
   });
+  w_.jump(b_, w_.expected(index_), arguments());
+}
+
+void FunctionTranslator::write_parameters() {
+  for (uint32_t i = 0; i < function_.params.size(); ++i) {
+    if (is_number(now_.kinds[i])) {
+      b_.CreateStore(parameter(i).payload, local(i));
+    } else if (i < vm::kCodeArguments) {
+      w_.store_words(b_, home(i), parameter(i));
+    }
+  }
 }
 
 llvm::Function* FunctionTranslator::piece_of(uint32_t block) {
   llvm::Function*& piece = pieces_[block];
   if (!piece) {
     piece = w_.piece(cat("f", index_, ".", flow_.blocks[block].first));
-    pending_.push_back({piece, *entry_[block], block, {}});
+    pending_.push_back({piece, *entry_[block], block});
   }
   return piece;
+}
+
+void FunctionTranslator::go_apart(Body body) {
+  State state = now_;
+  store_live_numbers();
+  for (uint32_t r = 0; r < state.kinds.size(); ++r) {
+    if (is_number(state.kinds[r]) && live_->has(r)) state.stale.add(r);
+  }
+  llvm::Function* const piece = w_.piece(cat("f", index_, ".apart", at_));
+  piece->setAlignment(llvm::Align(16));
+  pending_.push_back({piece, std::move(state), 0, body, at_, *live_});
+  PieceArguments values = arguments();
+  for (Words& words : values.words) words = {};
+  w_.jump(b_, piece, values);
 }
 
 llvm::BasicBlock* FunctionTranslator::block_of(uint32_t block) {
@@ -266,21 +306,27 @@ void FunctionTranslator::branch(llvm::Value* condition, uint32_t otherwise) {
 
 void FunctionTranslator::return_from(const Instruction& in) {
   const Arg value = in.arg(vm::operand(vm::Opcode::Ret, "value"));
+  returns_expected_ &=
+      type_index_of(kind_of_operand(value)) == type_index_of(kind_of(function_.result));
   const Words words = take(value, value.is_register());
   clear_frame();
   return_words(words);
 }
 
+// The caller goes on with this function's base, and finds its own a known distance below.
 void FunctionTranslator::return_words(Words words) {
   ended_ = true;
   if (!writing()) return;
   PieceArguments values = arguments();
   llvm::Value* resume = m_.field(b_, m_.pointer, values.frame, CodeLayout::kFrameResume);
-  values.base = m_.field(b_, m_.pointer, values.frame, CodeLayout::kFrameBase);
   values.frame = w_.address(b_, values.frame, CodeLayout::kFrameBytes);
   for (Words& w : values.words) w = {};
   values.words[0] = words;
   w_.jump(b_, resume, values);
+}
+
+bool returns_expected(BytecodeWriter& w, uint32_t index, std::vector<uint32_t>* tail_callees) {
+  return FunctionTranslator(w, index).returns_expected(tail_callees);
 }
 
 void write_bytecode_function(BytecodeWriter& w, uint32_t index) {

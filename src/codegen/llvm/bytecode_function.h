@@ -27,6 +27,8 @@ class FunctionTranslator {
  public:
   FunctionTranslator(BytecodeWriter& writer, uint32_t index);
   void translate();
+  // See bytecode_writer.h.
+  bool returns_expected(std::vector<uint32_t>* tail_callees);
 
  private:
   using Kind = RegisterKind;
@@ -35,12 +37,17 @@ class FunctionTranslator {
     std::vector<Kind> kinds;
     RegisterSet stale;  // registers that aren't Any and whose place in the stack isn't None
   };
-  // A piece that was begun, with the state where its code begins.
+  // Writes what is left of an instruction.
+  using Body = void (FunctionTranslator::*)(const vm::Instruction&);
+  // A piece that was begun, with the state where its code begins: at a block, or, where there is a
+  // body, in the middle of an instruction.
   struct Pending {
     llvm::Function* function;
     State state;
-    uint32_t block;                // that it goes to
-    std::optional<uint32_t> call;  // the instruction whose result it receives
+    uint32_t block;
+    Body body = nullptr;
+    uint32_t at = 0;
+    RegisterSet live = RegisterSet(0);  // the registers whose values a body finds
   };
   struct Piece {
     llvm::Function* function;
@@ -57,6 +64,8 @@ class FunctionTranslator {
   void walk(uint32_t block);
   bool writing() const { return piece_ != nullptr; }
   void write_piece(const Pending& pending);
+  Words parameter(uint32_t i);
+  void check_parameters();
   void write_parameters();
   State at_entry() const;
   void reload(const RegisterSet& live);
@@ -64,6 +73,10 @@ class FunctionTranslator {
   llvm::BasicBlock* block_of(uint32_t block);
   // Ends the present block of LLVM. A jump backwards that is `taken` costs fuel.
   void go(uint32_t block, bool taken);
+  // Ends the present block of LLVM: the instruction goes on in a piece of its own. That is for code
+  // that rarely runs and calls the machine: a function of machine code without such calls needs no
+  // native frame.
+  void go_apart(Body body);
   llvm::Value* is_asked();
   void charge_jump();
   // Makes a block of LLVM from which the code goes to that block.
@@ -90,6 +103,7 @@ class FunctionTranslator {
   void rarely(llvm::Value* condition, const Write& write);
   void fail();   // ends the block: an error waits
   void leave();  // ends the block: bytecode goes on with this instruction
+  void store_live_numbers();
   void leave_unless(llvm::Value* condition);
   void never();  // what this instruction needs can't be: it leaves
   // Calls a function that may fail.
@@ -118,6 +132,17 @@ class FunctionTranslator {
   void tail_call(const vm::Instruction& in);
   void call_closure(const vm::Instruction& in);
   void tail_call_closure(const vm::Instruction& in);
+  void call_closure_directly(const vm::Instruction& in, Body in_machine);
+  // What is left of calls.
+  void enter(const vm::Instruction& in);
+  void enter_in_place(const vm::Instruction& in);
+  void charge_in_machine(const vm::Instruction& in);
+  void call_closure_in_machine(const vm::Instruction& in);
+  void tail_call_closure_in_machine(const vm::Instruction& in);
+  void receive_result(const vm::Instruction& in);
+  // The piece of the function that a call or tail call names, and what it gets.
+  llvm::Function* callee_piece(const vm::Instruction& in) const;
+  std::vector<Words> arguments_for(llvm::Function* callee, const vm::Instruction& in);
   struct DirectClosure {
     Words words;                  // of the function value
     std::vector<Words> captures;  // None after the last
@@ -125,9 +150,8 @@ class FunctionTranslator {
     llvm::Value *piece = nullptr, *fuel = nullptr, *frame = nullptr;
   };
   bool is_direct_call(const vm::Instruction& in) const;
-  DirectClosure direct_closure(const vm::Instruction& in, bool is_tail, llvm::BasicBlock* machine);
-  void enter_closure(const vm::Instruction& in, const DirectClosure& closure,
-                     llvm::Function* resume);
+  DirectClosure direct_closure(const vm::Instruction& in, llvm::BasicBlock* machine);
+  void enter_closure(const vm::Instruction& in, const DirectClosure& closure);
   // An instruction that the machine runs.
   void run_in_machine(const vm::Instruction& in);
   void used_by_machine(const vm::Instruction& in);
@@ -138,10 +162,19 @@ class FunctionTranslator {
   };
   ClosureOutcomes closure_outcomes(llvm::Value* exit);
   std::vector<Words> take_arguments(const vm::Instruction& in);
-  void charge_call(int64_t needed, bool is_tail);
-  void keep_across(uint32_t block, vm::Arg destination);
-  llvm::Function* landing(uint32_t block);
-  void receive(vm::Arg destination, Kind expected);
+  int64_t room_of(const vm::Instruction& in) const;
+  void charge_call(const vm::Instruction& in);
+  uint32_t block_after_call() const;
+  RegisterSet live_across(const vm::Instruction& in) const;
+  void keep_across(const vm::Instruction& in);
+  llvm::Function* landing(const vm::Instruction& in);
+  int64_t own_bytes() const;
+  llvm::Value* above(llvm::Value* base);
+  llvm::Value* below(llvm::Value* base);
+  PieceArguments with_arguments(const std::vector<Words>& words, llvm::Value* base);
+  void jump_above(PieceArguments values, llvm::Value* frame, llvm::Function* resume,
+                  llvm::Value* piece);
+  void receive(vm::Arg destination, Kind expected, bool is_known);
   Kind expected_result(const vm::Instruction& in) const;
 
   // ---- bytecode_instructions.cc ----
@@ -200,13 +233,17 @@ class FunctionTranslator {
   const std::map<uint32_t, Kind> closure_results_;
   std::vector<std::optional<State>> entry_;  // of each block, once it is reached
   std::vector<uint32_t> changed_;
-  std::map<uint32_t, llvm::Function*> pieces_;  // of blocks that begin one
+  std::map<uint32_t, llvm::Function*> pieces_;    // of blocks that begin one
+  std::map<uint32_t, llvm::Function*> landings_;  // of calls
   std::vector<Pending> pending_;
 
   // The walk's place.
   State now_;
   uint32_t at_ = 0;
   bool ended_ = false;
+  // What was met since returns_expected began.
+  bool returns_expected_ = true;
+  std::vector<uint32_t> tail_callees_;
   const RegisterSet* live_ = nullptr;  // before the instruction; only while writing
   Piece* piece_ = nullptr;             // null while the kinds are found
   Builder b_;

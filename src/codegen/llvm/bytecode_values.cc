@@ -98,14 +98,18 @@ void FunctionTranslator::fail() {
   b_.CreateRet(b_.getInt32(static_cast<uint32_t>(CodeExit::Failed)));
 }
 
-void FunctionTranslator::leave() {
+// Leaves the state as it is, for other ways from here.
+void FunctionTranslator::store_live_numbers() {
+  const RegisterSet stale = now_.stale;
   for (uint32_t r = 0; r < now_.kinds.size(); ++r) {
-    if (!is_number(now_.kinds[r]) || !live_->has(r)) continue;
-    w_.store_words(b_, home(r), w_.number(type_index_of(now_.kinds[r]), payload(r)));
+    if (live_->has(r)) store_if_number(r);
   }
-  llvm::Value* exit =
-      w_.call_runtime(b_, arguments(), &vm::CodeRuntime::leave, op(), b_.getInt64(0));
-  b_.CreateRet(exit);
+  now_.stale = stale;
+}
+
+void FunctionTranslator::leave() {
+  store_live_numbers();
+  w_.leave(b_, arguments(), op());
 }
 
 void FunctionTranslator::leave_unless(llvm::Value* condition) {

@@ -1,6 +1,9 @@
 #include "codegen/llvm/bytecode_writer.h"
 
+#include <algorithm>
+
 #include "codegen/llvm/bytecode_flow.h"
+#include "codegen/llvm/register_kind.h"
 #include "support/poll.h"
 #include "vm/executable/code_hash.h"
 
@@ -30,6 +33,8 @@ BytecodeWriter::BytecodeWriter(ModuleWriter& writer, const vm::Unit& u) : m(writ
 llvm::Function* BytecodeWriter::piece(const std::string& name) {
   llvm::Function* f = m.function(piece_type_, name);
   f->setCallingConv(kConvention);
+  // At the beginning of a cache line, so that its speed doesn't depend on what stands before it.
+  f->setAlignment(llvm::Align(64));
   f->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::None);
   // Values are copied word by word: a vector's load would stall on the stores of its halves.
   f->addFnAttr(llvm::Attribute::NoImplicitFloat);
@@ -65,9 +70,9 @@ void BytecodeWriter::jump(Builder& b, llvm::Value* piece, const PieceArguments& 
   b.CreateRet(call);
 }
 
-llvm::Value* BytecodeWriter::call_runtime(Builder& b, const PieceArguments& arguments,
-                                          vm::CodeFunction vm::CodeRuntime::*function, uint32_t op,
-                                          llvm::Value* extra) {
+llvm::CallInst* BytecodeWriter::call_runtime(Builder& b, const PieceArguments& arguments,
+                                             vm::CodeFunction vm::CodeRuntime::*function,
+                                             uint32_t op, llvm::Value* extra) {
   llvm::Value* runtime = load_state(b, m.pointer, arguments, CodeLayout::kRuntime);
   llvm::Value* address = m.field(b, m.pointer, runtime, member_offset(function));
   auto* type =
@@ -75,6 +80,12 @@ llvm::Value* BytecodeWriter::call_runtime(Builder& b, const PieceArguments& argu
   return b.CreateCall(
       type, address,
       {arguments.state, arguments.base, arguments.frame, arguments.fuel, b.getInt64(op), extra});
+}
+
+void BytecodeWriter::leave(Builder& b, const PieceArguments& arguments, uint32_t op) {
+  llvm::CallInst* exit = call_runtime(b, arguments, &vm::CodeRuntime::leave, op, b.getInt64(0));
+  exit->setTailCall();
+  b.CreateRet(exit);
 }
 
 llvm::Value* BytecodeWriter::closure_call(Builder& b, const PieceArguments& arguments) const {
@@ -138,6 +149,9 @@ void BytecodeWriter::write() {
   uint32_t op = vm::kEntryOps;
   for (size_t i = 0; i < unit.functions.size(); ++i) {
     functions_.push_back(piece(cat("f", i)));
+    const bool has_numbers = std::ranges::any_of(
+        unit.functions[i].params, [](const auto& p) { return is_number(kind_of(p.type)); });
+    expected_.push_back(has_numbers ? piece(cat("f", i, ".expected")) : functions_.back());
     first_ops_.push_back(op);
     const std::vector<vm::Word>& code = unit.functions[i].code;
     for (uint32_t at = 0; at < code.size(); ++op) {
@@ -149,6 +163,7 @@ void BytecodeWriter::write() {
   pieces_type_ = llvm::ArrayType::get(m.pointer, functions_.size());
   const std::vector<llvm::Constant*> pieces(functions_.begin(), functions_.end());
   pieces_ = m.constant(llvm::ConstantArray::get(pieces_type_, pieces), "pieces");
+  find_returns();
   write_exit();
   write_trampoline();
   std::vector<llvm::Function*> entries;
@@ -158,6 +173,32 @@ void BytecodeWriter::write() {
     entries.push_back(write_stack_entry(i));
   }
   write_table(entries);
+}
+
+// Assumes of all functions that they do, and takes it back where a return shows another value, and
+// of those that end with a call of such a function.
+void BytecodeWriter::find_returns() {
+  std::vector<std::vector<uint32_t>> ended_by(unit.functions.size());
+  std::vector<uint32_t> open;
+  returns_expected_.assign(unit.functions.size(), true);
+  for (uint32_t i = 0; i < unit.functions.size(); ++i) {
+    poll();
+    std::vector<uint32_t> callees;
+    if (!codegen::returns_expected(*this, i, &callees)) {
+      returns_expected_[i] = false;
+      open.push_back(i);
+    }
+    for (uint32_t callee : callees) ended_by[callee].push_back(i);
+  }
+  while (!open.empty()) {
+    const uint32_t i = open.back();
+    open.pop_back();
+    for (uint32_t caller : ended_by[i]) {
+      if (!returns_expected_[caller]) continue;
+      returns_expected_[caller] = false;
+      open.push_back(caller);
+    }
+  }
 }
 
 void BytecodeWriter::write_exit() {

@@ -41,9 +41,11 @@ class BytecodeWriter {
   // Ends the block with a tail call. Arguments without a value are left undefined.
   void jump(Builder& b, llvm::Value* piece, const PieceArguments& arguments);
   // Calls a function of vm::CodeRuntime; the result is its CodeExit.
-  llvm::Value* call_runtime(Builder& b, const PieceArguments& arguments,
-                            vm::CodeFunction vm::CodeRuntime::*function, uint32_t op,
-                            llvm::Value* extra);
+  llvm::CallInst* call_runtime(Builder& b, const PieceArguments& arguments,
+                               vm::CodeFunction vm::CodeRuntime::*function, uint32_t op,
+                               llvm::Value* extra);
+  // Ends the block: bytecode goes on at that Op.
+  void leave(Builder& b, const PieceArguments& arguments, uint32_t op);
   llvm::Value* load_state(Builder& b, llvm::Type* type, const PieceArguments& arguments,
                           int64_t offset) const {
     return m.field(b, type, arguments.state, offset);
@@ -58,8 +60,13 @@ class BytecodeWriter {
   Words number(int32_t type, llvm::Value* payload) const;
   Words none() const { return number(0, m.i64 ? llvm::ConstantInt::get(m.i64, 0) : nullptr); }
 
-  // The piece of a function that takes its first arguments as words, the others in registers.
+  // The piece of a function that takes its first arguments as words, the others in registers, and
+  // checks that they are the numbers that its signature expects.
   llvm::Function* function(uint32_t index) const { return functions_[index]; }
+  // The one that doesn't check, and ignores the heads of these numbers.
+  llvm::Function* expected(uint32_t index) const { return expected_[index]; }
+  // Whether a function returns nothing but numbers of the kind that its signature says.
+  bool returns_expected(uint32_t index) const { return returns_expected_[index]; }
   // The address of that piece of the function with the index `index`, an i32.
   llvm::Value* function(Builder& b, llvm::Value* index) const;
   // The address in CodeRuntime that tells closures of programs from other functions.
@@ -68,6 +75,7 @@ class BytecodeWriter {
   uint32_t first_op(uint32_t index) const { return first_ops_[index]; }
 
  private:
+  void find_returns();
   void write_trampoline();
   void write_exit();
   // The piece that takes all arguments in registers of the stack.
@@ -75,7 +83,8 @@ class BytecodeWriter {
   void write_table(const std::vector<llvm::Function*>& entries);
 
   llvm::FunctionType* piece_type_;
-  std::vector<llvm::Function*> functions_;
+  std::vector<llvm::Function*> functions_, expected_;
+  std::vector<bool> returns_expected_;
   llvm::ArrayType* pieces_type_ = nullptr;
   llvm::GlobalVariable* pieces_ = nullptr;  // the addresses of functions_
   std::vector<uint32_t> first_ops_;
@@ -84,5 +93,8 @@ class BytecodeWriter {
 
 // Writes the body of a function's piece, and the pieces that it goes on with.
 void write_bytecode_function(BytecodeWriter& w, uint32_t index);
+// Whether a function returns numbers of the kind that its signature says, if those do that it ends
+// with a call of, which are added to `tail_callees`.
+bool returns_expected(BytecodeWriter& w, uint32_t index, std::vector<uint32_t>* tail_callees);
 
 }  // namespace tenon::codegen

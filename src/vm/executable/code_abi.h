@@ -12,7 +12,7 @@
 //     int32_t piece(void* state, void* base, void* frame, int64_t fuel, t0, p0, t1, p1, t2, p2)
 //
 //       state   of the machine: CodeLayout
-//       base    the function's registers
+//       base    the function's registers; where a call goes on, those of the function that returned
 //       frame   the innermost frame record, the one of the call that made this activation
 //       fuel    what is left; the machine's own is only valid while it runs a CodeRuntime function
 //       t, p    the words of kCodeArguments arguments, or in t0, p0 of the result
