@@ -16,8 +16,8 @@ Everything is fp32 with one thread. A row is a set of sentences or trees, each a
 ready. The results of all engines are compared before anything is timed. Engines take turns, so that a slow moment of
 the machine affects all of them; times are CPU time per token (a word, a leaf, a turn of a loop), the median over the
 rounds, and a ratio is the median of the rounds' ratios, Tenon's time divided by the peer's. The limit is the time that
-it takes to read the weights once for each step: the fastest that `stream.c` read as many bytes in the same rounds. A
-budget counts as met within 1.1 of the limit, too.
+it takes to read the weights once for each step, forth in one and back in the next: the fastest that `stream.c` read
+as many bytes in the same rounds. A budget counts as met within 1.1 of the limit, too.
 """
 
 import argparse
