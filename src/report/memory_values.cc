@@ -142,7 +142,11 @@ StorageId StorageTable::add(Entry entry) {
 
 StorageId StorageTable::at(uint32_t offset, uint32_t index, const Dim& bytes) {
   const auto [place, is_new] = places_.try_emplace({offset, index});
-  if (is_new) place->second = add({});
+  if (is_new) {
+    place->second = add({});
+  } else if (entries_[place->second].bytes != bytes) {
+    count_growth();
+  }
   entries_[place->second].bytes = bytes;
   return place->second;
 }
@@ -255,32 +259,35 @@ class Joiner {
   // Makes the storage as large as either side, of which `more` may contain it.
   void grow(StorageId id, const Dim& before, const Dim& more, bool contains_it, uint32_t reg) {
     StorageTable::Entry& entry = storages_[id];
+    constexpr int kMostGrowth = 8;
+    if (entry.grown > kMostGrowth) return;  // the symbol stands for any number
+    StorageTable::Entry grown = entry;
     const Dim size = entry.bytes;
     if (entry.each && contains_it) {
       const Dim added = more - size;
       if (proves_less_equal(added, *entry.each) && proves_less_equal(before, size)) return;
-      entry.each = max(*entry.each, added);
+      grown.each = max(*entry.each, added);
     } else {
       if (proves_less_equal(more, size) && proves_less_equal(before, size)) return;
       if (contains_it) {
-        entry.base = max(before, size);
-        entry.each = more - size;
+        grown.base = max(before, size);
+        grown.each = more - size;
       } else if (entry.each) {
-        entry.base = max(*entry.base, max(before, more));
+        grown.base = max(*entry.base, max(before, more));
       }
     }
-    constexpr int kMostGrowth = 8;
-    if (entry.grown > kMostGrowth) return;  // the symbol stands for any number
-    if (++entry.grown > kMostGrowth) {
-      entry.bytes = context_.unknowns->symbol(
+    grown.bytes = grown.each
+                      ? *grown.base + context_.unknowns->symbol(context_.counts, context_.counted) *
+                                          *grown.each
+                      : max(size, max(before, more));
+    // What isn't proved may still be so: these expressions are long.
+    if (grown.bytes == size && grown.base == entry.base && grown.each == entry.each) return;
+    if (++grown.grown > kMostGrowth) {
+      grown.bytes = context_.unknowns->symbol(
           cat("kept(", context_.where, ".", reg, ")"),
           cat("the bytes of the storages that a variable keeps at ", context_.where));
-    } else if (entry.each) {
-      entry.bytes =
-          *entry.base + context_.unknowns->symbol(context_.counts, context_.counted) * *entry.each;
-    } else {
-      entry.bytes = max(size, max(before, more));
     }
+    entry = std::move(grown);
     storages_.count_growth();
     changed_ = true;
   }

@@ -87,7 +87,7 @@ class StorageTable {
     std::optional<Dim> base = std::nullopt, each = std::nullopt;
     int grown = 0;
   };
-  // The same storage for the same place.
+  // The same storage for the same place, with other bytes if its sizes have changed.
   StorageId at(uint32_t offset, uint32_t index, const Dim& bytes);
   StorageId add(Entry entry);
   Entry& operator[](StorageId id) { return entries_[id]; }

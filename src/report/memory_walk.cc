@@ -87,7 +87,10 @@ void Walk::follow(uint32_t at, State state) {
   for (const uint32_t start = at; vm::decode(code_.code, at, &in); at += in.words()) {
     if (at != start && labels_.contains(at)) return flow(at, state);
     analysis_.count_steps(1);
-    if (!step(in, at, &state)) return;
+    const int growths = storages_.growths();
+    const bool goes_on = step(in, at, &state);
+    if (storages_.growths() != growths) follow_all();
+    if (!goes_on) return;
     for (uint32_t word = 0; word < in.operands.size(); ++word) {
       if (in.arg(word).is(ArgKind::Label)) flow(in.arg(word).index(), state);
     }

@@ -1,10 +1,11 @@
 // The contract between a kernel object and the runtime: plain C layouts, no names to link.
 //
 // A kernel object is a closed ELF shared object: it imports nothing, needs no library, has no
-// constructors. Its only exported symbol is `tenon_kernel_table`, a KernelTable. Each entry is a
-// packed function whose `self` is a `const KernelRuntime*`, through which the kernel calls the
-// runtime. The arguments are input tensors, then destination tensors, then integers, as the caller
-// and the kernel agree; the entry checks everything that its body assumes.
+// constructors. What it writes in its own data changes in which order kernels read their arguments,
+// never what they compute. Its only exported symbol is `tenon_kernel_table`, a KernelTable. Each
+// entry is a packed function whose `self` is a `const KernelRuntime*`, through which the kernel
+// calls the runtime. The arguments are input tensors, then destination tensors, then integers, as
+// the caller and the kernel agree; the entry checks everything that its body assumes.
 //
 //     int entry(void* self, const AnyView* args, int32_t n, Any* result)
 //       args    n borrowed values, each int32 type index, uint32, 8-byte payload

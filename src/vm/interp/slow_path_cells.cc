@@ -59,14 +59,9 @@ void op_take_fields(Machine& m, const Op& op, AnyView* base) {
   }
   auto* cell = static_cast<CellObj*>(object.v.object);
   const bool moves = cell->unique();
-  // A field may be written to the cell's register.
-  Ref<CellObj> held;
-  if (ref.last) {
-    moved(base[ref.reg]);
-    held = Ref<CellObj>::adopt(cell);
-  } else if (moves) {
-    held = Ref<CellObj>(cell);
-  }
+  // Fields may be written to registers that hold the cell, to all of them.
+  if (ref.last) moved(base[ref.reg]);
+  const Ref<CellObj> held = ref.last ? Ref<CellObj>::adopt(cell) : Ref<CellObj>(cell);
   AnyView* field = cell->begin();
   for (const int32_t reg : to) {
     if (reg >= 0) {
