@@ -85,7 +85,9 @@ void FunctionTranslator::charge_call(const Instruction& in) {
 void FunctionTranslator::charge_in_machine(const Instruction& in) {
   const bool is_tail = in.opcode() == Opcode::TailCall;
   const int64_t room = room_of(in);
-  run(&vm::CodeRuntime::charge_call, b_.getInt64(static_cast<uint64_t>(is_tail ? -room : room)));
+  // Negative for a tail call, also for one that needs no room.
+  const int64_t extra = is_tail ? -std::max<int64_t>(room, 1) : room;
+  run(&vm::CodeRuntime::charge_call, b_.getInt64(static_cast<uint64_t>(extra)));
   is_tail ? enter_in_place(in) : enter(in);
 }
 

@@ -129,8 +129,14 @@ void FunctionTranslator::walk(uint32_t block) {
 // ---- pieces ----
 
 void FunctionTranslator::write_piece(const Pending& pending) {
-  Piece piece{
-      pending.function, BytecodeWriter::arguments_of(pending.function), nullptr, {}, {}, {}};
+  const bool receives = pending.body == &FunctionTranslator::receive_result;
+  Piece piece{pending.function,
+              pending.body && !receives,
+              BytecodeWriter::arguments_of(pending.function),
+              nullptr,
+              {},
+              {},
+              {}};
   piece.locals.resize(function_.register_count);
   piece_ = &piece;
   b_.SetInsertPoint(llvm::BasicBlock::Create(m_.context, "", piece.function));
@@ -140,9 +146,7 @@ void FunctionTranslator::write_piece(const Pending& pending) {
   if (pending.body) {
     at_ = pending.at;
     live_ = &pending.live;
-    if (pending.body == &FunctionTranslator::receive_result) {
-      piece.arguments.base = below(piece.arguments.base);
-    }
+    if (receives) piece.arguments.base = below(piece.arguments.base);
     reload(pending.live);
     (this->*pending.body)(flow_.instructions[at_]);
   } else if (pending.function == w_.expected(index_)) {

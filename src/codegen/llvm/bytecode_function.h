@@ -51,6 +51,7 @@ class FunctionTranslator {
   };
   struct Piece {
     llvm::Function* function;
+    bool is_apart;
     PieceArguments arguments;  // with the fuel at the beginning
     llvm::AllocaInst* fuel;
     std::vector<llvm::AllocaInst*> locals;  // of registers that are numbers; made when needed

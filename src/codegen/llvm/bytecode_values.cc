@@ -164,7 +164,7 @@ void FunctionTranslator::release(Words words) {
 
 void FunctionTranslator::store(uint32_t r) {
   now_.stale.add(r);
-  if (!writing()) return;
+  if (!writing() || piece_->is_apart) return;  // before a piece apart, all were stored
   w_.store_words(b_, home(r), w_.number(type_index_of(now_.kinds[r]), payload(r)));
 }
 

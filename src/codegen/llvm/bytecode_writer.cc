@@ -33,7 +33,7 @@ BytecodeWriter::BytecodeWriter(ModuleWriter& writer, const vm::Unit& u) : m(writ
 llvm::Function* BytecodeWriter::piece(const std::string& name) {
   llvm::Function* f = m.function(piece_type_, name);
   f->setCallingConv(kConvention);
-  // At the beginning of a cache line, so that its speed doesn't depend on what stands before it.
+  // At one place in a cache line, so that its speed doesn't depend on what stands before it.
   f->setAlignment(llvm::Align(64));
   f->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::None);
   // Values are copied word by word: a vector's load would stall on the stores of its halves.
