@@ -12,6 +12,7 @@
 #include "object/array.h"
 #include "object/reflect.h"
 #include "object/registry.h"
+#include "object/tensor.h"
 #include "support/test_error.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/constant_text.h"
@@ -22,6 +23,7 @@ namespace tenon::driver {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 vm::Unit compiled_unit(const std::string& text) {
   initialise();
@@ -102,6 +104,47 @@ TEST(CompiledMode, StopsAtEachLimitWhereBytecodeDoes) {
   limits = {};
   limits.depth = 5;
   EXPECT_THAT(agreed(kFib, "fib", {Any(10)}, limits), HasSubstr("went too deep"));
+}
+
+// Where the stack ends, a call whose host asks goes as far as another: a tail call in place needs
+// neither a frame nor registers.
+TEST(CompiledMode, MayBeAskedWhereNoRoomIsLeft) {
+  const vm::Unit unit = compiled_unit(R"(
+func @spin(n: i64) -> i64 {
+  %1 = gt %0, 0
+  if %1, end
+  %0 = sub %0, 1
+  tail_call @spin, %0
+end:
+  ret %0
+}
+func @down(n: i64) -> i64 {
+  %1 = gt %0, 0
+  if %1, spin
+  %0 = sub %0, 1
+  %0 = call @down, %0
+  ret %0
+spin:
+  %0 = call @spin, 1000000
+  ret %0
+}
+)");
+  for (const bool bytecode_only : {false, true}) {
+    vm::Limits limits;
+    limits.depth = 7;  // frames of @down for 5 to 0, and of @spin
+    vm::Machine m(load(unit, bytecode_only), limits);
+    std::atomic<bool> ended{false};
+    std::thread asker([&] {
+      while (!ended) {
+        m.request_check();
+        std::this_thread::yield();
+      }
+    });
+    EXPECT_THAT(outcome(m, "down", std::vector<AnyView>{AnyView(5)}), StartsWith("0 fuel"));
+    EXPECT_THAT(outcome(m, "down", std::vector<AnyView>{AnyView(6)}), HasSubstr("went too deep"));
+    ended = true;
+    asker.join();
+  }
 }
 
 // What closures return is expected to be what its uses say, and may be anything.
@@ -371,6 +414,55 @@ func @main(n: i64) -> any {
   }();
   (void)once;
   EXPECT_THAT(agreed(text, "main", {Any(1)}), HasSubstr("[207, 414, 828]"));
+}
+
+Any zeros(std::initializer_list<int64_t> shape, DataType dtype = f32) {
+  return Any(Tensor::empty(shape, dtype));
+}
+
+TEST(CompiledMode, MatchesTensors) {
+  const char* text = R"(
+func @sizes(x: any, n: i64) -> any {
+  match_tensor %0, f32, ->%2, =3, *, =%1
+  %3 = alloc_tuple %2, %1
+  ret %3!
+}
+func @last_use(x: any, n: i64) -> any {
+  match_tensor %0!, f32, ->%2, ->%2
+  %1 = add %2, %1
+  ret %1
+}
+func @stored_and_compared(x: any, n: i64) -> any {
+  match_tensor %0, f32, ->%1, =%1
+  ret %1
+}
+func @overwritten(x: any, n: i64) -> any {
+  match_tensor %0, f32, ->%0, =3
+  ret %0
+}
+func @over_a_value(x: any, n: i64) -> any {
+  %2 = alloc_tuple %0, %1
+  match_tensor %0, f32, ->%2, *
+  %3 = move %2
+  ret %3
+}
+func @scalar(x: any, n: i64) -> any {
+  match_tensor %0, f32
+  ret %1
+}
+)";
+  const Any values[] = {
+      zeros({2, 3, 1, 7}), zeros({2, 3, 1, 6}), zeros({2, 4, 1, 7}), zeros({2, 3}),
+      zeros({3, 3}),       zeros({2, 3}, i32),  zeros({}),           Any(5),
+      Any(Shape({2, 3}))};
+  for (const char* function :
+       {"sizes", "last_use", "stored_and_compared", "overwritten", "over_a_value", "scalar"}) {
+    for (const Any& value : values) agreed(text, function, {value, Any(7)});
+  }
+  EXPECT_THAT(agreed(text, "sizes", {values[0], Any(7)}), HasSubstr("[2, 7] fuel"));
+  EXPECT_THAT(agreed(text, "last_use", {values[3], Any(7)}), HasSubstr("10 fuel"));
+  EXPECT_THAT(agreed(text, "stored_and_compared", {values[4], Any(7)}), HasSubstr("3 fuel"));
+  EXPECT_THAT(agreed(text, "scalar", {values[6], Any(7)}), HasSubstr("7 fuel"));
 }
 
 // Seven arguments: more than travel in processor registers.

@@ -4,6 +4,7 @@
 
 #include "loop/affine.h"
 #include "loop/walk.h"
+#include "object/shape.h"
 
 namespace tenon::loop {
 namespace {
@@ -22,12 +23,13 @@ bool is_input(const Kernel& kernel, const Buffer* buffer) {
 }
 
 std::optional<int64_t> known_bytes(const Buffer& buffer) {
-  int64_t bytes = buffer.dtype.bytes();
+  std::vector<int64_t> shape;
   for (const Dim& size : buffer.shape) {
     const auto known = size.as_const();
-    if (!known || __builtin_mul_overflow(bytes, *known, &bytes)) return std::nullopt;
+    if (!known) return std::nullopt;
+    shape.push_back(*known);
   }
-  return bytes;
+  return byte_count(shape, buffer.dtype);
 }
 
 }  // namespace
@@ -47,8 +49,8 @@ bool is_sweep(const Kernel& kernel, const For& loop) {
     const auto& load = static_cast<const Load&>(*e);
     const auto bytes = known_bytes(*load.buffer);
     if (!bytes || *bytes < kLargeBytes || *bytes / *turns < kPieceBytes ||
-        *bytes / kReadPerWritten < written || load.indices.size() != 1 ||
-        !is_input(kernel, load.buffer.get()) || ++loads > kMostLoads) {
+        *bytes / kReadPerWritten < written || load.indices.size() != 1 || ++loads > kMostLoads ||
+        !is_input(kernel, load.buffer.get())) {
       return;
     }
     // An iteration's piece begins as far from the one before as it is long.

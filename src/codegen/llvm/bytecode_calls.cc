@@ -143,38 +143,46 @@ llvm::Function* FunctionTranslator::landing(const Instruction& in) {
   llvm::Function*& piece = landings_[at_];
   if (!piece) {
     piece = w_.resuming_piece(cat("f", index_, ".after", at_), op());
-    pending_.push_back({piece, now_, 0, &FunctionTranslator::receive_result, at_, live_across(in)});
+    const auto begin = [this] {
+      piece_->arguments.base = below(piece_->arguments.base);
+      reload_live();
+      receive_result(flow_.instructions[at_]);
+    };
+    pending_.push_back({piece, begin, now_, at_, live_across(in)});
   }
   return piece;
 }
 
-void FunctionTranslator::receive_result(const Instruction& in) {
-  const bool is_known = in.opcode() == Opcode::Call && w_.returns_expected(callee_index(in));
-  receive(in.arg(0), expected_result(in), is_known);
-  go(block_after_call(), false);
-}
-
 // The result of a call is in the piece's first words.
-void FunctionTranslator::receive(Arg destination, Kind expected, bool is_known) {
+void FunctionTranslator::receive_result(const Instruction& in) {
+  const Arg destination = in.arg(0);
+  const Kind expected = expected_result(in);
   const Words result = writing() ? piece_->arguments.words[0] : Words();
   if (destination.is_none()) {
     if (writing()) release(result);
-    return;
+  } else if (is_number(expected)) {
+    const uint32_t r = destination.index();
+    drop_old(r);
+    if (writing()) {
+      const bool is_known = in.opcode() == Opcode::Call && w_.returns_expected(callee_index(in));
+      if (!is_known) check_result(r, expected, result);
+      b_.CreateStore(result.payload, local(r));
+    }
+    now_.kinds[r] = expected;
+  } else {
+    define(destination.index(), result);
   }
-  const uint32_t r = destination.index();
-  if (!is_number(expected)) return define(r, result);
-  drop_old(r);
-  if (writing()) {
-    llvm::Value* fits =
-        b_.CreateICmpEQ(b_.CreateTrunc(result.head, m_.i32),
-                        b_.getInt32(static_cast<uint32_t>(type_index_of(expected))));
-    rarely(is_known ? b_.getFalse() : b_.CreateNot(fits), [&] {
-      w_.store_words(b_, home(r), result);
-      w_.leave(b_, arguments(), op() + 1);
-    });
-    b_.CreateStore(result.payload, local(r));
-  }
-  now_.kinds[r] = expected;
+  go(block_after_call(), false);
+}
+
+// Goes on if the result is of that kind; otherwise bytecode goes on behind the call.
+void FunctionTranslator::check_result(uint32_t r, Kind expected, Words result) {
+  llvm::Value* type = b_.getInt32(static_cast<uint32_t>(type_index_of(expected)));
+  llvm::Value* fits = b_.CreateICmpEQ(b_.CreateTrunc(result.head, m_.i32), type);
+  rarely(b_.CreateNot(fits), [&] {
+    w_.store_words(b_, home(r), result);
+    w_.leave(b_, arguments(), op() + 1);
+  });
 }
 
 int64_t FunctionTranslator::own_bytes() const {
@@ -259,9 +267,6 @@ void FunctionTranslator::tail_call(const Instruction& in) {
 
 void FunctionTranslator::enter_in_place(const Instruction& in) {
   llvm::Function* const callee = callee_piece(in);
-  const Kind result = kind_of(w_.unit.functions[callee_index(in)].result);
-  returns_expected_ &= type_index_of(result) == type_index_of(kind_of(function_.result));
-  tail_callees_.push_back(callee_index(in));
   const std::vector<Words> words = arguments_for(callee, in);
   clear_frame();
   ended_ = true;
@@ -513,7 +518,6 @@ void FunctionTranslator::tail_call_closure(const Instruction& in) {
 }
 
 void FunctionTranslator::tail_call_closure_in_machine(const Instruction& in) {
-  returns_expected_ = false;
   ended_ = true;
   used_by_machine(in);
   if (!writing()) return;

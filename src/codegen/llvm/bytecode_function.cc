@@ -9,6 +9,7 @@ namespace tenon::codegen {
 using vm::Arg;
 using vm::CodeLayout;
 using vm::Instruction;
+using vm::Opcode;
 
 namespace {
 
@@ -41,9 +42,9 @@ FunctionTranslator::FunctionTranslator(BytecodeWriter& writer, uint32_t index)
 
 void FunctionTranslator::translate() {
   find_kinds();
-  pending_.push_back({w_.expected(index_), at_entry(), 0});
+  pending_.push_back({w_.expected(index_), [this] { take_parameters(); }, at_entry()});
   if (w_.function(index_) != w_.expected(index_)) {
-    pending_.push_back({w_.function(index_), at_entry(), 0});
+    pending_.push_back({w_.function(index_), [this] { check_parameters(); }, at_entry()});
   }
   while (!pending_.empty()) {
     poll();
@@ -54,17 +55,27 @@ void FunctionTranslator::translate() {
 }
 
 bool FunctionTranslator::returns_expected(std::vector<uint32_t>* tail_callees) {
-  if (!is_number(kind_of(function_.result))) return false;
+  const Kind expected = kind_of(function_.result);
+  if (!is_number(expected)) return false;
   find_kinds();
-  returns_expected_ = true;
-  tail_callees_.clear();
+  bool all = true;
+  const auto returned = [&](Kind kind) { all &= type_index_of(kind) == type_index_of(expected); };
   for (uint32_t block = 0; block < entry_.size(); ++block) {
     if (!entry_[block]) continue;
-    now_ = *entry_[block];
-    walk(block);
+    const Instruction& last = flow_.instructions[flow_.blocks[block].end - 1];
+    walk_until(block, flow_.blocks[block].end - 1);
+    if (ended_) continue;
+    if (last.opcode() == Opcode::Ret) {
+      returned(kind_of_operand(last.arg(vm::operand(Opcode::Ret, "value"))));
+    } else if (last.opcode() == Opcode::TailCall) {
+      const uint32_t callee = last.arg(vm::operand(Opcode::TailCall, "callee")).index();
+      returned(kind_of(w_.unit.functions[callee].result));
+      tail_callees->push_back(callee);
+    } else if (last.opcode() == Opcode::TailCallClosure) {
+      all = false;
+    }
   }
-  *tail_callees = tail_callees_;
-  return returns_expected_;
+  return all;
 }
 
 // ---- the walk ----
@@ -84,7 +95,6 @@ void FunctionTranslator::find_kinds() {
   while (!changed_.empty()) {
     const uint32_t block = changed_.back();
     changed_.pop_back();
-    now_ = *entry_[block];
     walk(block);
   }
 }
@@ -114,65 +124,51 @@ void FunctionTranslator::arrive(uint32_t block, const State& state) {
 }
 
 void FunctionTranslator::walk(uint32_t block) {
+  walk_until(block, flow_.blocks[block].end);
+  if (!ended_) go(block + 1, false);
+}
+
+void FunctionTranslator::walk_until(uint32_t block, uint32_t end) {
   poll();
   const FlowBlock& walked = flow_.blocks[block];
   std::vector<RegisterSet> live;
   if (writing()) live = flow_.live_before(walked);
+  now_ = *entry_[block];
   ended_ = false;
-  for (at_ = walked.first; at_ < walked.end && !ended_; ++at_) {
+  for (at_ = walked.first; at_ < end && !ended_; ++at_) {
     if (writing()) live_ = &live[at_ - walked.first];
     instruction(flow_.instructions[at_]);
   }
-  if (!ended_) go(block + 1, false);
 }
 
 // ---- pieces ----
 
 void FunctionTranslator::write_piece(const Pending& pending) {
-  const bool receives = pending.body == &FunctionTranslator::receive_result;
-  Piece piece{pending.function,
-              pending.body && !receives,
-              BytecodeWriter::arguments_of(pending.function),
-              nullptr,
-              {},
-              {},
-              {}};
-  piece.locals.resize(function_.register_count);
+  Piece piece{.function = pending.function,
+              .is_apart = pending.is_apart,
+              .arguments = BytecodeWriter::arguments_of(pending.function),
+              .locals = std::vector<llvm::AllocaInst*>(function_.register_count)};
   piece_ = &piece;
   b_.SetInsertPoint(llvm::BasicBlock::Create(m_.context, "", piece.function));
   piece.fuel = b_.CreateAlloca(m_.i64);
   set_fuel(piece.arguments.fuel);
   now_ = pending.state;
-  if (pending.body) {
-    at_ = pending.at;
-    live_ = &pending.live;
-    if (receives) piece.arguments.base = below(piece.arguments.base);
-    reload(pending.live);
-    (this->*pending.body)(flow_.instructions[at_]);
-  } else if (pending.function == w_.expected(index_)) {
-    at_ = 0;
-    write_parameters();
-    go(pending.block, false);
-  } else if (pending.function == w_.function(index_)) {
-    check_parameters();
-  } else {
-    reload(flow_.blocks[pending.block].live);
-    b_.CreateBr(block_of(pending.block));
-  }
+  at_ = pending.at;
+  live_ = &pending.live;
+  pending.begin();
   while (!piece.open.empty()) {
     const uint32_t block = piece.open.back();
     piece.open.pop_back();
     b_.SetInsertPoint(piece.blocks[block]);
-    now_ = *entry_[block];
     walk(block);
   }
   piece_ = nullptr;
 }
 
 // Loads the numbers that a piece finds in the stack.
-void FunctionTranslator::reload(const RegisterSet& live) {
+void FunctionTranslator::reload_live() {
   for (uint32_t r = 0; r < now_.kinds.size(); ++r) {
-    if (!live.has(r) || !is_number(now_.kinds[r])) continue;
+    if (!live_->has(r) || !is_number(now_.kinds[r])) continue;
     b_.CreateStore(m_.field(b_, m_.i64, home(r), 8), local(r));
   }
 }
@@ -181,7 +177,7 @@ Words FunctionTranslator::parameter(uint32_t i) {
   return i < vm::kCodeArguments ? piece_->arguments.words[i] : w_.load_words(b_, home(i));
 }
 
-// Goes on where arguments are as the signature says, or leaves.
+// Goes on with the piece that expects what the signature says, or leaves.
 void FunctionTranslator::check_parameters() {
   const auto count = static_cast<uint32_t>(function_.params.size());
   llvm::Value* as_expected = b_.getTrue();
@@ -200,7 +196,8 @@ void FunctionTranslator::check_parameters() {
   w_.jump(b_, w_.expected(index_), arguments());
 }
 
-void FunctionTranslator::write_parameters() {
+// Goes on with the first block, where arguments are as the signature says.
+void FunctionTranslator::take_parameters() {
   for (uint32_t i = 0; i < function_.params.size(); ++i) {
     if (is_number(now_.kinds[i])) {
       b_.CreateStore(parameter(i).payload, local(i));
@@ -208,26 +205,32 @@ void FunctionTranslator::write_parameters() {
       w_.store_words(b_, home(i), parameter(i));
     }
   }
+  go(0, false);
 }
 
 llvm::Function* FunctionTranslator::piece_of(uint32_t block) {
   llvm::Function*& piece = pieces_[block];
   if (!piece) {
     piece = w_.piece(cat("f", index_, ".", flow_.blocks[block].first));
-    pending_.push_back({piece, *entry_[block], block});
+    const auto begin = [this, block] {
+      reload_live();
+      b_.CreateBr(block_of(block));
+    };
+    const FlowBlock& target = flow_.blocks[block];
+    pending_.push_back({piece, begin, *entry_[block], target.first, target.live});
   }
   return piece;
 }
 
 void FunctionTranslator::go_apart(Body body) {
-  State state = now_;
-  store_live_numbers();
-  for (uint32_t r = 0; r < state.kinds.size(); ++r) {
-    if (is_number(state.kinds[r]) && live_->has(r)) state.stale.add(r);
-  }
+  State stored = store_live_numbers();
   llvm::Function* const piece = w_.piece(cat("f", index_, ".apart", at_));
   piece->setAlignment(llvm::Align(16));
-  pending_.push_back({piece, std::move(state), 0, body, at_, *live_});
+  const auto begin = [this, body] {
+    reload_live();
+    (this->*body)(flow_.instructions[at_]);
+  };
+  pending_.push_back({piece, begin, std::move(stored), at_, *live_, true});
   PieceArguments values = arguments();
   for (Words& words : values.words) words = {};
   w_.jump(b_, piece, values);
@@ -309,9 +312,7 @@ void FunctionTranslator::branch(llvm::Value* condition, uint32_t otherwise) {
 }
 
 void FunctionTranslator::return_from(const Instruction& in) {
-  const Arg value = in.arg(vm::operand(vm::Opcode::Ret, "value"));
-  returns_expected_ &=
-      type_index_of(kind_of_operand(value)) == type_index_of(kind_of(function_.result));
+  const Arg value = in.arg(vm::operand(Opcode::Ret, "value"));
   const Words words = take(value, value.is_register());
   clear_frame();
   return_words(words);

@@ -10,6 +10,7 @@
 // (vm/executable/code_abi.h), and bytecode reports the error.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -39,37 +40,37 @@ class FunctionTranslator {
   };
   // Writes what is left of an instruction.
   using Body = void (FunctionTranslator::*)(const vm::Instruction&);
-  // A piece that was begun, with the state where its code begins: at a block, or, where there is a
-  // body, in the middle of an instruction.
+  // A piece that is still to be written: the code that it begins with, and the walk's place there.
   struct Pending {
     llvm::Function* function;
+    std::function<void()> begin;
     State state;
-    uint32_t block;
-    Body body = nullptr;
     uint32_t at = 0;
-    RegisterSet live = RegisterSet(0);  // the registers whose values a body finds
+    RegisterSet live = RegisterSet(0);  // the registers that have values
+    bool is_apart = false;
   };
   struct Piece {
     llvm::Function* function;
     bool is_apart;
-    PieceArguments arguments;  // with the fuel at the beginning
-    llvm::AllocaInst* fuel;
+    PieceArguments arguments;               // with the fuel at the beginning
     std::vector<llvm::AllocaInst*> locals;  // of registers that are numbers; made when needed
-    std::map<uint32_t, llvm::BasicBlock*> blocks;
-    std::vector<uint32_t> open;  // blocks that are still to be written
+    llvm::AllocaInst* fuel = nullptr;
+    std::map<uint32_t, llvm::BasicBlock*> blocks = {};
+    std::vector<uint32_t> open = {};  // blocks that are still to be written
   };
 
   // ---- bytecode_function.cc: the walk, pieces and jumps ----
   void find_kinds();
   void arrive(uint32_t block, const State& state);
   void walk(uint32_t block);
+  void walk_until(uint32_t block, uint32_t end);  // up to, without, the instruction `end`
   bool writing() const { return piece_ != nullptr; }
   void write_piece(const Pending& pending);
   Words parameter(uint32_t i);
   void check_parameters();
-  void write_parameters();
+  void take_parameters();
   State at_entry() const;
-  void reload(const RegisterSet& live);
+  void reload_live();
   llvm::Function* piece_of(uint32_t block);
   llvm::BasicBlock* block_of(uint32_t block);
   // Ends the present block of LLVM. A jump backwards that is `taken` costs fuel.
@@ -104,7 +105,8 @@ class FunctionTranslator {
   void rarely(llvm::Value* condition, const Write& write);
   void fail();   // ends the block: an error waits
   void leave();  // ends the block: bytecode goes on with this instruction
-  void store_live_numbers();
+  // Returns the state where they are stored; now_ stays as it is, for other ways from here.
+  State store_live_numbers();
   void leave_unless(llvm::Value* condition);
   void never();  // what this instruction needs can't be: it leaves
   // Calls a function that may fail.
@@ -141,6 +143,7 @@ class FunctionTranslator {
   void call_closure_in_machine(const vm::Instruction& in);
   void tail_call_closure_in_machine(const vm::Instruction& in);
   void receive_result(const vm::Instruction& in);
+  void check_result(uint32_t r, Kind expected, Words result);
   // The piece of the function that a call or tail call names, and what it gets.
   llvm::Function* callee_piece(const vm::Instruction& in) const;
   std::vector<Words> arguments_for(llvm::Function* callee, const vm::Instruction& in);
@@ -175,7 +178,6 @@ class FunctionTranslator {
   PieceArguments with_arguments(const std::vector<Words>& words, llvm::Value* base);
   void jump_above(PieceArguments values, llvm::Value* frame, llvm::Function* resume,
                   llvm::Value* piece);
-  void receive(vm::Arg destination, Kind expected, bool is_known);
   Kind expected_result(const vm::Instruction& in) const;
 
   // ---- bytecode_instructions.cc ----
@@ -242,9 +244,6 @@ class FunctionTranslator {
   State now_;
   uint32_t at_ = 0;
   bool ended_ = false;
-  // What was met since returns_expected began.
-  bool returns_expected_ = true;
-  std::vector<uint32_t> tail_callees_;
   const RegisterSet* live_ = nullptr;  // before the instruction; only while writing
   Piece* piece_ = nullptr;             // null while the kinds are found
   Builder b_;

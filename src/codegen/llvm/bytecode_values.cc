@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "codegen/llvm/bytecode_function.h"
 #include "object/type_index.h"
@@ -98,13 +99,12 @@ void FunctionTranslator::fail() {
   b_.CreateRet(b_.getInt32(static_cast<uint32_t>(CodeExit::Failed)));
 }
 
-// Leaves the state as it is, for other ways from here.
-void FunctionTranslator::store_live_numbers() {
-  const RegisterSet stale = now_.stale;
+FunctionTranslator::State FunctionTranslator::store_live_numbers() {
+  State before = now_;
   for (uint32_t r = 0; r < now_.kinds.size(); ++r) {
     if (live_->has(r)) store_if_number(r);
   }
-  now_.stale = stale;
+  return std::exchange(now_, std::move(before));
 }
 
 void FunctionTranslator::leave() {
