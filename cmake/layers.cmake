@@ -34,7 +34,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 # Of those, the sources whose rare code stays apart and that have no frame pointer. Elsewhere these take
 # 3 KB and 1 KB and move no row.
-set(TENON_HOT_SOURCES src/vm/interp/call_path.cc src/vm/interp/dispatch.cc src/vm/interp/slow_path_cells.cc)
+set(TENON_HOT_SOURCES src/vm/interp/call_path.cc src/vm/interp/dispatch.cc src/vm/interp/slow_path_cells.cc
+  src/vm/interp/slow_path_shapes.cc)
 # Whether the runtime's shared library is made of objects for link-time optimisation (LTO) instead of the
 # layers' archives, which other programs link.
 set(TENON_LTO OFF)

@@ -227,6 +227,10 @@ class FunctionTranslator {
   // Whether nothing else refers to the object.
   llvm::Value* is_sole(llvm::Value* object);
 
+  // ---- bytecode_tensors.cc ----
+  bool match_tensor(const vm::Instruction& in);
+  bool may_match(const vm::Instruction& in) const;
+
   BytecodeWriter& w_;
   ModuleWriter& m_;
   const vm::FunctionUnit& function_;

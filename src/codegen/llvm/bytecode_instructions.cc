@@ -52,6 +52,9 @@ void FunctionTranslator::instruction(const Instruction& in) {
     case OpClass::Unpack:
       if (in.opcode() != Opcode::TakeFields || !take_fields(in)) run_in_machine(in);
       return;
+    case OpClass::Match:
+      if (in.opcode() != Opcode::MatchTensor || !match_tensor(in)) run_in_machine(in);
+      return;
     default:
       return run_in_machine(in);
   }

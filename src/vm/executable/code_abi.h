@@ -72,6 +72,9 @@ struct CodeLayout {
   static constexpr int64_t kCounts = 0;                              // of an object
   static constexpr int64_t kCellTag = 24, kCellSize = 32, kCellFields = 40;
   static constexpr int64_t kArraySize = 24, kArrayCapacity = 32, kArrayFields = 40;
+  // Of a tensor: its rank and, in the upper half of the same 64 bits, its dtype's word; the address
+  // of its sizes.
+  static constexpr int64_t kTensorRankAndDtype = 40, kTensorShape = 48;
   // Of a function value, and of the closures of programs among them: those whose call is
   // CodeRuntime::closure_call.
   static constexpr int64_t kFunctionCall = 24;

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <type_traits>
 #include <utility>
 
 #include "object/array.h"
 #include "object/cell.h"
+#include "object/tensor.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/slow_path.h"
 
@@ -50,11 +52,19 @@ static_assert(offsetof(Object, counts) == Layout::kCounts &&
               sizeof(CellObj) == Layout::kCellFields &&
               offsetof(ArrayObj, size) == Layout::kArraySize &&
               offsetof(ArrayObj, capacity) == Layout::kArrayCapacity &&
-              sizeof(ArrayObj) == Layout::kArrayFields);
+              sizeof(ArrayObj) == Layout::kArrayFields &&
+              offsetof(TensorObj, dl.ndim) == Layout::kTensorRankAndDtype &&
+              offsetof(TensorObj, dl.dtype) == Layout::kTensorRankAndDtype + 4 &&
+              offsetof(TensorObj, dl.shape) == Layout::kTensorShape);
 
 CodeValue taken(Any&& value) {
   const RegisterWords words = words_of(value.leak());
   return {words.head, words.payload};
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void not_run_here() {
+  TENON_ASSERT(false, "an instruction that compiled code runs itself");
+  __builtin_unreachable();
 }
 
 }  // namespace
@@ -73,26 +83,32 @@ void CompiledCode::fail(Machine& m) {
   m.failure_ = std::current_exception();
 }
 
-template <CodeExit (*kBody)(Machine&, const Op&, AnyView* base, uint64_t extra)>
+template <auto kBody>
 CodeExit CompiledCode::guarded(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
                                uint64_t extra) noexcept {
   Machine& m = arrive(state, base, frame, fuel, op);
   try {
-    return kBody(m, *m.pc_, m.base_, extra);
+    if constexpr (std::is_void_v<decltype(kBody(m, *m.pc_, m.base_, extra))>) {
+      kBody(m, *m.pc_, m.base_, extra);
+      return CodeExit::Returned;
+    } else {
+      return kBody(m, *m.pc_, m.base_, extra);
+    }
   } catch (...) {
     fail(m);
     return CodeExit::Failed;
   }
 }
 
-CodeExit CompiledCode::run_instruction(Machine& m, const Op& op, AnyView* base, uint64_t opcode) {
-#define RUN_Plain(mnemonic) slow_path::op_##mnemonic(m, op, base)
+// Each case ends with a call, so that this function needs no native frame.
+void CompiledCode::run_instruction(Machine& m, const Op& op, AnyView* base, uint64_t opcode) {
+#define RUN_Plain(mnemonic) return slow_path::op_##mnemonic(m, op, base)
 #define RUN_Function RUN_Plain
 #define RUN_Unpack RUN_Plain
 #define RUN_Match RUN_Plain
-#define RUN_Binary(mnemonic) slow_path::binary(m, op, base)
-#define RUN_Call(mnemonic) Dispatch::packed_call(m, op, base)
-#define RUN_Comparison(mnemonic) TENON_ASSERT(false, "an instruction that bytecode runs")
+#define RUN_Binary(mnemonic) return slow_path::binary(m, op, base)
+#define RUN_Call(mnemonic) return Dispatch::packed_call(m, op, base)
+#define RUN_Comparison(mnemonic) break
 #define RUN_Return RUN_Comparison
 #define RUN_Goto RUN_Comparison
 #define RUN_If RUN_Comparison
@@ -101,32 +117,29 @@ CodeExit CompiledCode::run_instruction(Machine& m, const Op& op, AnyView* base, 
 #define RUN_Move RUN_Comparison
 #define RUN_LoadInt RUN_Comparison
 #define RUN_Kill RUN_Comparison
-#define RUN_Concurrent(mnemonic) Dispatch::concurrent_calls(m, op, base)
+#define RUN_Concurrent(mnemonic) return Dispatch::concurrent_calls(m, op, base)
   switch (static_cast<Opcode>(opcode)) {
 #define TENON_OPCODE(identifier, mnemonic, number, op_class, ...) \
   case Opcode::identifier:                                        \
-    RUN_##op_class(mnemonic);                                     \
-    break;
+    RUN_##op_class(mnemonic);
 #include "vm/isa/opcodes.def"
     case Opcode::None:
       break;
   }
-  return CodeExit::Returned;
+  not_run_here();
 }
 
-CodeExit CompiledCode::attend(Machine& m, const Op&, AnyView*, uint64_t) {
+void CompiledCode::attend(Machine& m, const Op&, AnyView*, uint64_t) {
   if (m.fuel_ < 0) Dispatch::fail_fuel(m);
   Dispatch::stop_if_asked(m);
-  return CodeExit::Returned;
 }
 
-CodeExit CompiledCode::charge_call(Machine& m, const Op&, AnyView* base, uint64_t bytes) {
+void CompiledCode::charge_call(Machine& m, const Op&, AnyView* base, uint64_t bytes) {
   Dispatch::stop_if_asked(m);
   --m.fuel_;
   const auto by = static_cast<int64_t>(bytes);
   const AnyView* const top = base + (by < 0 ? -by : by) / kRegisterBytes;
   Dispatch::grow_stack(m, top, by < 0 ? m.frame_ : m.frame_ - 1);
-  return CodeExit::Returned;
 }
 
 CodePiece CompiledCode::piece_of(const Machine& m, const FunctionCode& function) {

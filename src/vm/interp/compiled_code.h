@@ -13,7 +13,7 @@ class CompiledCode {
   static void run(Machine& machine, const CodeTable& table, const FunctionCode& function);
 
  private:
-  template <CodeExit (*kBody)(Machine&, const Op&, AnyView* base, uint64_t extra)>
+  template <auto kBody>  // one of those below
   static CodeExit guarded(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
                           uint64_t extra) noexcept;
   static Machine& arrive(void* state, void* base, void* frame, int64_t fuel, uint64_t op);
@@ -22,9 +22,9 @@ class CompiledCode {
   static CodePiece piece_of(const Machine& m, const FunctionCode& function);
 
   // The bodies of CodeRuntime's functions.
-  static CodeExit run_instruction(Machine& m, const Op& op, AnyView* base, uint64_t opcode);
-  static CodeExit attend(Machine& m, const Op& op, AnyView* base, uint64_t extra);
-  static CodeExit charge_call(Machine& m, const Op& op, AnyView* base, uint64_t bytes);
+  static void run_instruction(Machine& m, const Op& op, AnyView* base, uint64_t opcode);
+  static void attend(Machine& m, const Op& op, AnyView* base, uint64_t extra);
+  static void charge_call(Machine& m, const Op& op, AnyView* base, uint64_t bytes);
   static CodeExit call_closure(Machine& m, const Op& op, AnyView* base, uint64_t extra);
   static CodeExit tail_call_closure(Machine& m, const Op& op, AnyView* base, uint64_t extra);
   static CodeExit released(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
