@@ -147,6 +147,40 @@ spin:
   }
 }
 
+TEST(CompiledMode, RunsOutOfStackWhereBytecodeDoes) {
+  const char* text = R"(
+func @main(n: i64) -> i64 {
+  registers 5
+  %1 = alloc_closure @sum
+  %0 = call @down, %0, %1
+  ret %0
+}
+func @down(n: i64, c: any) -> i64 {
+  registers 8
+  %2 = le %0, 0
+  if %2, more
+  tail_call_closure %1!, 1, 2, 3
+more:
+  %0 = sub %0, 1
+  %0 = call @down, %0, %1!
+  ret %0
+}
+func @sum(a: i64, b: i64, c: i64) -> i64 {
+  registers 8
+  %0 = add %0, %1
+  ret %0
+}
+)";
+  vm::Limits limits;
+  limits.stack_bytes = 64 << 10;
+  int succeeded = 0;
+  for (int depth = 505; depth < 515; ++depth) {  // of frames of 128 bytes
+    succeeded += agreed(text, "main", {Any(depth)}, limits).starts_with("3 fuel");
+  }
+  EXPECT_GT(succeeded, 0);
+  EXPECT_LT(succeeded, 10);
+}
+
 // What closures return is expected to be what its uses say, and may be anything.
 TEST(CompiledMode, LeavesWhereAClosureReturnsAnotherType) {
   const char* text = R"(

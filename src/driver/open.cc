@@ -37,8 +37,8 @@ std::optional<SourceKind> kind_of(std::string_view content) {
   if (!is_text(content)) {
     return onnx::begins_like_model(content) ? std::optional(SourceKind::Model) : std::nullopt;
   }
-  if (graph::begins_like_module(content)) return SourceKind::Program;
   if (vm::begins_like_assembly(content)) return SourceKind::Assembly;
+  if (graph::begins_like_module(content)) return SourceKind::Program;
   return std::nullopt;
 }
 

@@ -305,6 +305,14 @@ TEST(Admit, TakesOurValuesAsTheyAre) {
   EXPECT_EQ(admit(3).as<int64_t>(), 3);
 }
 
+TEST(Admit, MakesBooleansOneOrZero) {
+  for (const int64_t payload : {0, 1, 2, -1}) {
+    AnyView given(true);
+    given.v.i = payload;
+    EXPECT_EQ(admit(given).v.i, payload != 0) << payload;
+  }
+}
+
 TEST(Admit, RefusesWhatWeDoNotKnow) {
   DLTensor dl{};
   AnyView bare;

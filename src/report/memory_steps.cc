@@ -139,8 +139,7 @@ ValueRef Walk::allocated(uint32_t at, uint32_t index, const Dim& bytes, const St
       cat("the bytes of the storage that is allocated at ", source(at)));
   const StorageId storage = storages_.at(at, index, bounded);
   if (collects_) {
-    analysis_.count_steps(state.size() / 16);
-    Storages all = live(state);
+    Storages all = live_in(state);
     add(&all, {storage});
     record(storages_.total(all));
   }

@@ -44,6 +44,7 @@ Walk::Walk(Analysis* analysis, Component* component, size_t function, State argu
       code_(analysis->unit().functions[function]),
       storages_(std::move(storages)),
       entered_with_(storages_.size()) {
+  analysis_.count_steps(code_.register_count / 16);
   Instruction in;
   std::set<uint32_t> reached_from_above = {0};  // by the call
   for (uint32_t at = 0; vm::decode(code_.code, at, &in); at += in.words()) {
@@ -66,7 +67,7 @@ void Walk::run() {
   }
   collects_ = true;
   for (const auto& [at, state] : states_) {
-    record(storages_.total(live(state)));
+    record(storages_.total(live_in(state)));
     follow(at, state);
   }
   TENON_ASSERT(pending_.empty(), "the states of '", code_.name, "' are not settled");
@@ -119,6 +120,12 @@ void Walk::flow(uint32_t to, const State& state) {
     if (storages_.growths() != growths) follow_all();
   }
   pending_.insert(to);
+}
+
+// What the registers keep.
+Storages Walk::live_in(const State& state) {
+  analysis_.count_steps(1 + state.size() / 16);
+  return live(state);
 }
 
 void Walk::follow_all() {
@@ -193,9 +200,11 @@ void Walk::call_packed(const Instruction& in, uint32_t at, State* state) {
       }
     }
     if (!signature) result.own = kept;
-    Storages all = live(*state);
-    for (const ValueRef& one : results) memory::add(&all, keeps(one));
-    record(storages_.total(all));
+    if (collects_) {
+      Storages all = live_in(*state);
+      for (const ValueRef& one : results) memory::add(&all, keeps(one));
+      record(storages_.total(all));
+    }
     if (results.size() > 1) {
       result.fields = std::move(results);
     } else if (results.size() == 1) {
@@ -214,8 +223,7 @@ bool Walk::call(const Instruction& in, uint32_t at, State* state) {
   static_assert(kCallee == operand(Opcode::CallClosure, "callee") &&
                 kTailCallee == operand(Opcode::TailCallClosure, "callee"));
   const Arg target = in.arg(tail ? kTailCallee : kCallee);
-  analysis_.count_steps(state->size() / 16);
-  const Storages before = live(*state);
+  const Storages before = live_in(*state);
   State arguments;
   std::optional<size_t> callee;
   if (of_closure) {
@@ -241,7 +249,7 @@ bool Walk::call(const Instruction& in, uint32_t at, State* state) {
     return true;
   }
 
-  const Storages remaining = live(*state);
+  const Storages remaining = live_in(*state);
   Storages passed;  // in the order of their first use, which makes equal calls equal
   std::map<StorageId, StorageId> index;
   StorageTable storages;
@@ -277,7 +285,7 @@ bool Walk::call(const Instruction& in, uint32_t at, State* state) {
 void Walk::call_unknown(const Instruction& in, uint32_t at, const State& arguments, State* state) {
   Value result;
   for (const ValueRef& argument : arguments) memory::add(&result.own, keeps(argument));
-  Storages all = live(*state);
+  Storages all = live_in(*state);
   memory::add(&all, result.own);
   record(storages_.total(all) + unknown("peak", at, 0, "what the closure takes that is called"));
   const Dim kept = unknown("bytes", at, 0, "the bytes of what the closure returns");
@@ -315,7 +323,7 @@ bool Walk::call_member(const Instruction& in, uint32_t at, size_t callee, const 
     return_value(mapped);
   } else {
     put_result(in, std::move(mapped), state);
-    record(storages_.total(live(*state)));
+    record(storages_.total(live_in(*state)));
   }
   return true;
 }

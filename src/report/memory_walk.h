@@ -163,6 +163,7 @@ class Walk {
   void release(const Instruction& in, State* state) const;
   static void put(vm::Arg destination, ValueRef value, State* state);
   static void put_result(const Instruction& in, ValueRef value, State* state);
+  Storages live_in(const State& state);
   void record(const Dim& amount) {
     if (collects_) peaks_.add(amount);
   }

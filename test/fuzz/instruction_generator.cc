@@ -81,6 +81,9 @@ class LineMaker {
         return push(value());
       case OperandKind::Lent:
         return lent();
+      case OperandKind::Borrowed:
+        if (scope_.borrowing.empty()) return false;
+        return push(Arg::borrowed(choices_.of(scope_.borrowing)));
       case OperandKind::Float:
         return push(unit_.constants.empty() || choices_.one_in(2)
                         ? used()
@@ -130,7 +133,7 @@ class LineMaker {
   }
 
   bool lent() {
-    bool borrows = writes_borrowed(), may_lend = false;
+    bool borrows = moves_borrowed_, may_lend = false;
     if (info_.calls()) {
       const auto& params = unit_.functions[*function_].params;
       borrows = params[line_.operands.size() - info_.fixed_words].borrowed;

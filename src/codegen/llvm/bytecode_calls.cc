@@ -370,6 +370,11 @@ FunctionTranslator::DirectClosure FunctionTranslator::direct_closure(const Instr
       b_.CreateZExt(m_.field(b_, m_.i32, code, CodeLayout::kCodeClosureParams), m_.i64);
   llvm::Value* registers =
       b_.CreateZExt(m_.field(b_, m_.i32, code, CodeLayout::kCodeRegisters), m_.i64);
+  if (is_tail) {  // as much as room_of wants
+    registers = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, registers,
+                                         b_.getInt64(function_.register_count));
+    registers = b_.CreateAdd(registers, params);
+  }
   llvm::Value* top =
       b_.CreateInBoundsGEP(m_.i8, is_tail ? before.base : above(before.base),
                            b_.CreateMul(registers, b_.getInt64(CodeLayout::kRegisterBytes)));

@@ -35,6 +35,16 @@ TEST(Assembler, ReadingIsPolledWithinALine) {
   EXPECT_GE(count.polls, 4);
 }
 
+TEST(Assembler, IsToldFromPrograms) {
+  EXPECT_TRUE(begins_like_assembly("; text\n\nfunc @f() {\n  ret _\n}\n"));
+  EXPECT_TRUE(begins_like_assembly("type t { A, B(i64) }\nfunc @f() -> t {\n  ret %0\n}\n"));
+  EXPECT_TRUE(begins_like_assembly("kernel $k\n"));
+  EXPECT_FALSE(begins_like_assembly("type t { A, B(i64) }\nfn @f() -> t { A }\n"));
+  EXPECT_FALSE(begins_like_assembly("type t {\n  A\n}\n"));
+  EXPECT_FALSE(begins_like_assembly("kernel @k() {}\n"));
+  EXPECT_FALSE(begins_like_assembly(""));
+}
+
 TEST(Assembler, FibReadsAndPrintsAsWritten) {
   const char* text = R"(func @fib(n: i64) -> i64 {
   registers 4

@@ -486,9 +486,10 @@ bool begins_like_assembly(std::string_view text) {
     const size_t end = text.find('\n');
     LineCursor in("", text.substr(0, end), 1);
     text = end == std::string_view::npos ? "" : text.substr(end + 1);
-    if (in.at_end()) continue;
+    // A program in Tenon's language may also start with types: what follows them decides.
+    if (in.at_end() || in.take_word("type")) continue;
     for (const auto& [word, read] : Assembler::statements()) {
-      // A program in Tenon's language may also start with a kernel, whose name has another sigil.
+      // It may start with a kernel, too, whose name has another sigil.
       if (!in.take_word(word)) continue;
       if (word != "kernel") return true;
       Assembler::take_effect(in);

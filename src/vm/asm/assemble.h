@@ -12,7 +12,7 @@ namespace tenon::vm {
 // `name` is the file's name in errors. Throws a Usage error for the first wrong line.
 Unit assemble(std::string_view text, std::string_view name = "<text>");
 
-// Whether the first line that isn't empty or a comment is an assembly statement.
+// Whether the first line that isn't empty, a comment or a type is an assembly statement.
 bool begins_like_assembly(std::string_view text);
 
 }  // namespace tenon::vm

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "object/array.h"
+#include "object/cell.h"
 #include "object/narrow_float.h"
 #include "object/reflect.h"
 #include "object/shape.h"
@@ -56,7 +57,7 @@ bool fits(const SignatureType& type, const AnyView& value) {
     case Kind::Function:
       return value.type_index == TypeIndex::Function;
     case Kind::Adt:
-      return value.is_object();
+      return value.as_object<CellObj>() != nullptr;
     case Kind::Opaque: {
       if (type.name == kString) return String::accepts(value);
       const TypeInfo* wanted = find_type(type.name);  // null for keys that name no type of objects

@@ -103,6 +103,9 @@ TEST(Result, IsComparedInKindDtypeRankAndKnownSizes) {
   EXPECT_NE(refusal("f32", Any(1)), "");
   EXPECT_EQ(refusal("array[i64]", Any(Array<Any>{Any(1)})), "");
   EXPECT_EQ(refusal("()", Any()), "");
+  EXPECT_THAT(refusal("list[i64]", Any(Array<Any>{Any(1)})),
+              testing::HasSubstr("an array of 1 value"));
+  EXPECT_THAT(refusal("list[i64]", Any(Shape(dims))), testing::HasSubstr("shape[2, 3]"));
 }
 
 }  // namespace
