@@ -169,7 +169,7 @@ def table(rounds: list[dict], depths: dict[str, dict]) -> str:
     met = own["depth"] >= 1_000_000 and own["megabytes"] <= 256
     depth = f"{own['depth']:,} in {own['megabytes']} MB"
     lines.append(
-        ["recursion depth", ".tn", depth, ""]
+        ["recursion depth", ".tn, compiled", depth, ""]
         + ["none" if p == "c" else depth_cell(depths[p]) for p in peers]
         + ["1,000,000 in 256 MB", "met" if met else "missed"]
     )

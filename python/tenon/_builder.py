@@ -99,7 +99,7 @@ class Builder:
         if self._builder is not None:
             raise ValueError("a function is being built: end its block first")
         types = {**(params or {}), **more}
-        builder = self._builder = _call("tenon.build_begin", self._types | self._data_types)
+        builder = self._builder = _call("tenon.build_begin", self._types, self._data_types)
         self._result = None
         try:
             operands = tuple(_call("tenon.build_param", builder, n, t) for n, t in types.items())

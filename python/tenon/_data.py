@@ -184,7 +184,8 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _flat(value: Any) -> list[Any]:
-    """The value without nesting: each container follows its items, as (class or number of the tag, count)."""
+    """The value without nesting: each container follows its items, as (kind, ..., count); other
+    values are ("value", value)."""
     out: list[Any] = []
     pending: list[Any] = [value]
     while pending:

@@ -190,6 +190,26 @@ def test_the_content_says_what_a_file_is(relu_model, tmp_path):
         assert error.value.found == "a PyTorch checkpoint" and "torch.onnx.export" in error.value.help
 
 
+def test_a_declaration_is_of_a_function():
+    b = tenon.ir.Builder()
+    b.declare("f", "i64")
+    with pytest.raises(tenon.UsageError, match="'f' is declared, but not as a function"):
+        with b.function("main", x="i64") as x:
+            b.result(b.call("f", x))
+
+
+def test_a_function_may_have_the_name_of_a_type():
+    b = tenon.ir.Builder()
+    b.types("type tree { Leaf, Node(tree, tree) }")
+    b.declare("tree", "fn(i64) -> tree")
+    with b.function("tree", n="i64") as n:
+        b.result(b.construct("Leaf"))
+    with b.function("main", n="i64") as n:
+        b.result(b.call("tree", n))
+    module = b.module()
+    assert module.interpret("main", 1) == module.data_types.Leaf
+
+
 def test_the_builder_reaches_every_function_that_builds(monkeypatch):
     table = pathlib.Path(__file__).parents[2] / "src/driver/functions.def"
     if not table.exists():

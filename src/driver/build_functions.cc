@@ -251,23 +251,23 @@ Operand build_constant(const Any& value) {
   }
 }
 
-BuilderRef build_begin(const Any& globals) {
-  constexpr const char* kGlobals =
-      "a map from functions to their types, and from data types to their definitions";
+BuilderRef build_begin(const Any& functions, const Any& types) {
   graph::Signatures signatures;
-  DataTypes types;
-  for (const auto& [name, known] : map_or_empty<Map<String, Any>>(globals, kGlobals)) {
-    if (!known.is_none() && known.is<Ref<const graph::AdtDefinition>>()) {
-      const auto adt = known.as<Ref<const graph::AdtDefinition>>();
-      signatures.add_type(adt);
-      types.set(name, adt);
-    } else if (!known.is_none() && known.is<graph::TypeRef>()) {
-      signatures.functions.set(name, known.as<graph::TypeRef>());
-    } else {
-      fail(kGlobals, known);
+  const auto declared =
+      map_or_empty<Map<String, Any>>(functions, "a map from functions to their types");
+  for (const auto& [name, type] : declared) {
+    const auto known = type.is<graph::TypeRef>() ? type.as<graph::TypeRef>() : nullptr;
+    if (!known.as<graph::FunctionType>()) {
+      throw Error(ErrorKind::Usage,
+                  cat("'", printable(name), "' is declared, but not as a function"))
+          .found(known ? to_text(known) : type_name(type.type_index))
+          .expected("a function's type, such as fn(i64) -> i64");
     }
+    signatures.functions.set(name, known);
   }
-  auto builder = make<BuilderObj>(std::move(signatures), std::move(types));
+  auto data_types = map_or_empty<DataTypes>(types, "a map from data types to their definitions");
+  for (const auto& [name, adt] : data_types) signatures.add_type(adt);
+  auto builder = make<BuilderObj>(std::move(signatures), std::move(data_types));
   builder->builder.at(Span::node("(built)"));
   return builder;
 }

@@ -31,7 +31,7 @@ graph::TypeRef build_type(const String& text);
 graph::TypeRef build_type_of(const String& text, const Any& types);
 DataTypes build_types(const String& text);
 graph::Operand build_constant(const Any& value);
-BuilderRef build_begin(const Any& globals);
+BuilderRef build_begin(const Any& functions, const Any& types);
 void build_at(const BuilderRef& builder, const String& node);
 graph::Operand build_param(const BuilderRef& builder, const String& name, const Any& type);
 graph::Operand build_op(const BuilderRef& builder, const String& op, const Array<Any>& arguments,

@@ -135,7 +135,7 @@ TEST(CompilerFunctions, CompileLargeConstants) {
   constexpr int64_t kBytes = int64_t{32} << 20;
   const Tensor weights = Tensor::empty({kBytes}, u8);
   std::memset(weights.data(), 0, kBytes);
-  const Any b = call("tenon.build_begin", Map<String, Any>());
+  const Any b = call("tenon.build_begin", Any(), Any());
   call("tenon.build_at", b, "/w");
   const Any main = call("tenon.build_finish", b, "main", weights, Any());
   const Any module = call("tenon.build_module", Map<String, Any>{{"main", main}}, Any(), Any());
@@ -528,7 +528,7 @@ TEST(Json, AKernelThatIsDamagedIsAnErrorAndNoCrash) {
 // ---- building ----
 
 TEST(Build, MakesAModuleStepByStep) {
-  const Any b = call("tenon.build_begin", Map<String, Any>());
+  const Any b = call("tenon.build_begin", Any(), Any());
   call("tenon.build_at", b, "/first");
   Any x = call("tenon.build_param", b, "x", "tensor[n; f32]");
   const Any k = call("tenon.build_param", b, "k", call("tenon.build_type", "i64"));
@@ -559,12 +559,11 @@ TEST(Build, MakesAndMatchesDataTypes) {
   const Any types =
       call("tenon.build_types",
            "type tree[T] { Leaf, Node(tree[T], T, tree[T]) } type color { Red, Green }");
-  Map<String, Any> globals;
-  for (const auto& [name, type] : types.as<Map<String, Any>>()) globals.set(name, type);
-  globals.set("total", call("tenon.build_type_of", "fn(tree[i64]) -> i64", types));
-  globals.set("add_up", call("tenon.build_type", "fn(i64, i64) -> i64"));
+  Map<String, Any> functions;
+  functions.set("total", call("tenon.build_type_of", "fn(tree[i64]) -> i64", types));
+  functions.set("add_up", call("tenon.build_type", "fn(i64, i64) -> i64"));
 
-  const Any total = call("tenon.build_begin", globals);
+  const Any total = call("tenon.build_begin", functions, types);
   const Any t = call("tenon.build_param", total, "t", "tree[i64]");
   const Any sum =
       call("tenon.build_match", total, t, Array<String>{"Leaf", "Node(left, %x, right)"},
@@ -577,13 +576,13 @@ TEST(Build, MakesAndMatchesDataTypes) {
                 })});
   const Any made_total = call("tenon.build_finish", total, "total", sum, Any());
 
-  const Any up = call("tenon.build_begin", globals);
+  const Any up = call("tenon.build_begin", functions, types);
   const Any a = call("tenon.build_param", up, "a", "i64"),
             b = call("tenon.build_param", up, "b", "i64");
   const Any made_up = call("tenon.build_finish", up, "add_up",
                            call("tenon.build_op", up, "add", Args{a, b}, Any()), Any());
 
-  const Any main = call("tenon.build_begin", globals);
+  const Any main = call("tenon.build_begin", functions, types);
   const Any x = call("tenon.build_param", main, "x", "tensor[n; f32]");
   const Any n = call("tenon.build_size", main, "2*n");
   const Any leaf = call("tenon.build_construct", main, "Leaf", Args(), "tree[i64]");
@@ -615,10 +614,11 @@ TEST(Build, SaysWhatIsWrongWithDataTypesAndPatterns) {
     return failure_of([&] { call(name, args...); });
   };
   const Any types = call("tenon.build_types", "type tree[T] { Leaf, Node(tree[T], T, tree[T]) }");
-  const Any b = call("tenon.build_begin", types);
+  const Any b = call("tenon.build_begin", Any(), types);
   const Any t = call("tenon.build_param", b, "t", "(tree[i64], bool)");
   const auto pattern = [&](const char* text) {
-    return failure("tenon.build_match", call("tenon.build_begin", types), t, Array<String>{text},
+    return failure("tenon.build_match", call("tenon.build_begin", Any(), types), t,
+                   Array<String>{text},
                    Args{Function::from_typed([](const Array<Any>&) { return 0; })});
   };
   EXPECT_THAT(pattern("(Leaf"), AllOf(HasSubstr("pattern:1:6: "), HasSubstr("')' is missing")));
@@ -638,12 +638,18 @@ TEST(Build, SaysWhatIsWrongWithDataTypesAndPatterns) {
   EXPECT_THAT(failure("tenon.build_match", b, t, Array<String>{"_"}, Args()),
               HasSubstr("1 patterns, 0 arms"));
   EXPECT_THAT(failure("tenon.build_scalar", "i64", 0.5), HasSubstr("0.5 of \"i64\""));
-  EXPECT_THAT(failure("tenon.build_begin", Map<String, Any>{{"x", 3}}),
+  EXPECT_THAT(failure("tenon.build_begin", Any(), Map<String, Any>{{"x", 3}}),
               HasSubstr("from data types to their definitions"));
+  EXPECT_THAT(failure("tenon.build_begin", 3, Any()), HasSubstr("from functions to their types"));
+  for (const Any& type : {call("tenon.build_type", "i64"), Any(3), Any()}) {
+    EXPECT_THAT(failure("tenon.build_begin", Map<String, Any>{{"f", type}}, Any()),
+                AllOf(HasSubstr("'f' is declared, but not as a function"),
+                      HasSubstr("such as fn(i64) -> i64")));
+  }
 }
 
 TEST(Build, SaysWhatIsWrong) {
-  const Any b = call("tenon.build_begin", Any());
+  const Any b = call("tenon.build_begin", Any(), Any());
   auto failure = [&](const char* name, const auto&... args) {
     return failure_of([&] { call(name, args...); });
   };
@@ -669,7 +675,7 @@ TEST(Build, SaysWhatIsWrong) {
 }
 
 TEST(Build, AttributesTakeSizesAndDtypesAsHostsWriteThem) {
-  const Any b = call("tenon.build_begin", Any());
+  const Any b = call("tenon.build_begin", Any(), Any());
   const Any x = call("tenon.build_param", b, "x", "tensor[n, 4; f32]");
   const Any pairs =
       call("tenon.build_op", b, "reshape", Args{x}, Map<String, Any>{{"shape", Args{"2*n", 2}}});
@@ -685,7 +691,7 @@ TEST(Build, AttributesTakeSizesAndDtypesAsHostsWriteThem) {
 }
 
 TEST(Build, AnyNodeCanBeMadeFromItsFields) {
-  const Any b = call("tenon.build_begin", Any());
+  const Any b = call("tenon.build_begin", Any(), Any());
   const Any x = call("tenon.build_param", b, "x", "i64");
   const Any node =
       call("tenon.build_node", "graph.Tuple", Map<String, Any>{{"fields", Args{x, x}}});

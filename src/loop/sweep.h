@@ -1,7 +1,7 @@
-// Loops that read a large array once, such as a row times a matrix of weights. Code runs them forth
-// in one call of the kernel and back in the next: the second-level cache then still holds what the
-// call before has read last, which begins this one. Always in the same order, an array that is
-// larger than the cache would lose its beginning to its end.
+// Loops that read a large array once, such as a row times a matrix of weights. Their direction
+// alternates between calls of the kernel: a call begins with what the one before has read last,
+// which is still in the second-level cache. Always in the same order, an array that is larger than
+// the cache would lose its beginning to its end.
 #pragma once
 
 #include "loop/kernel.h"

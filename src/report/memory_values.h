@@ -114,8 +114,8 @@ struct JoinContext {
   StorageTable* storages;
   Unknowns* unknowns;
   uint32_t offset;      // of the code, which makes the names below unique
-  std::string where;    // "@f:12", in symbols
-  std::string counts;   // "turns(@f:12)": how often a storage there may grow
+  std::string where;    // "@f.L12", in symbols
+  std::string counts;   // "turns(@f.L12)": how often a storage there may grow
   std::string counted;  // and what that counts
 };
 // Joins `more` into `state`; returns whether that changed it or the size of a storage.

@@ -206,9 +206,7 @@ class Builder {
   template <class... A>
   Value call(const char* function, A&&... args) {
     if (current_.is_none()) {
-      std::vector<Map::Entry> globals(types_.begin(), types_.end());
-      for (auto entry : data_types_) globals.push_back(std::move(entry));
-      current_ = detail::compiler_function("tenon.build_begin")(Map(globals));
+      current_ = detail::compiler_function("tenon.build_begin")(types_, data_types_);
     }
     return detail::compiler_function(function)(current_, argument(std::forward<A>(args))...);
   }

@@ -1,5 +1,6 @@
-// LLVM's types for the C types of the kernel ABI (vm/executable/kernel_abi.h), so that generated
-// code calls the runtime as the header declares it. Private to this folder: it exposes LLVM types.
+// LLVM's types for the C types of the ABIs (vm/executable/kernel_abi.h and code_abi.h), so that
+// generated code calls the runtime as the headers declare it. Private to this folder: it exposes
+// LLVM types.
 #pragma once
 
 #include <type_traits>
@@ -45,10 +46,10 @@ void extend_integers(FunctionOrCall* f) {
   }
 }
 
-// The offset of a member of KernelRuntime.
-template <class Member>
-int64_t runtime_offset(Member vm::KernelRuntime::*member) {
-  static constexpr vm::KernelRuntime layout{};
+// The offset of a member of a table of functions, such as KernelRuntime.
+template <class Table, class Member>
+int64_t offset_in_table(Member Table::*member) {
+  static constexpr Table layout{};
   return reinterpret_cast<const char*>(&(layout.*member)) - reinterpret_cast<const char*>(&layout);
 }
 

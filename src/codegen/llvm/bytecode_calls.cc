@@ -84,11 +84,9 @@ void FunctionTranslator::charge_call(const Instruction& in) {
 // The same by the machine, and what follows.
 void FunctionTranslator::charge_in_machine(const Instruction& in) {
   const bool is_tail = in.opcode() == Opcode::TailCall;
-  const int64_t room = room_of(in);
-  // Negative for a tail call, also for one that needs no room.
-  const int64_t extra = is_tail ? -std::max<int64_t>(room, 1) : room;
-  run(&vm::CodeRuntime::charge_call, b_.getInt64(static_cast<uint64_t>(extra)));
-  is_tail ? enter_in_place(in) : enter(in);
+  run(is_tail ? &vm::CodeRuntime::charge_tail_call : &vm::CodeRuntime::charge_call,
+      b_.getInt64(static_cast<uint64_t>(room_of(in))));
+  is_tail ? enter_by_tail_call(in) : enter(in);
 }
 
 // The arguments' words, owned. A register that several arguments read is moved by the last of them.
@@ -262,10 +260,10 @@ void FunctionTranslator::enter(const Instruction& in) {
 
 void FunctionTranslator::tail_call(const Instruction& in) {
   charge_call(in);
-  enter_in_place(in);
+  enter_by_tail_call(in);
 }
 
-void FunctionTranslator::enter_in_place(const Instruction& in) {
+void FunctionTranslator::enter_by_tail_call(const Instruction& in) {
   llvm::Function* const callee = callee_piece(in);
   const std::vector<Words> words = arguments_for(callee, in);
   clear_frame();

@@ -44,7 +44,7 @@ bool FunctionTranslator::get_field(const Instruction& in) {
   if (!object.is_register() || kind_of_operand(object) != Kind::Any || destination.is_none()) {
     return false;
   }
-  llvm::Value* index = integer(in.arg(vm::operand(Opcode::GetField, "index")), true);
+  llvm::Value* index = integer(in.arg(vm::operand(Opcode::GetField, "index")));
   if (ended_ || !writing()) return false;
   const Words words = w_.load_words(b_, home(object.index()));
   llvm::BasicBlock *const cell = new_block("cell"), *const array = new_block("array"),
@@ -230,7 +230,7 @@ bool FunctionTranslator::array_set(const Instruction& in) {
             array = in.arg(vm::operand(Opcode::ArraySet, "array")),
             value = in.arg(vm::operand(Opcode::ArraySet, "value"));
   if (!may_change(in, array, value)) return false;
-  llvm::Value* index = integer(in.arg(vm::operand(Opcode::ArraySet, "index")), true);
+  llvm::Value* index = integer(in.arg(vm::operand(Opcode::ArraySet, "index")));
   if (ended_ || !writing()) return false;
   llvm::BasicBlock* const other = new_block("other");
   const Words words = w_.load_words(b_, home(array.index()));

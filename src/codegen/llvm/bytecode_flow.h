@@ -70,10 +70,10 @@ struct BytecodeFlow {
 
 // Whether an instruction enters bytecode and comes back.
 bool is_call(const vm::Instruction& in);
-// Whether machine code is worth its while: the program has a loop, a call or a match, and isn't so
-// large that compiling it takes seconds.
+// Whether the program is worth compiling: it has a loop, a call or a match, and isn't so large that
+// that takes seconds.
 bool is_worth_compiling(const vm::Unit& unit);
-// Calls `f` with each register that the instruction reads, then with those that it writes.
+// Calls `f` with each operand that is a register which the instruction reads, and its role.
 template <class F>
 void for_each_read(const vm::Instruction& in, F&& f) {
   for (uint32_t i = 0; i < in.operands.size(); ++i) {
@@ -82,6 +82,7 @@ void for_each_read(const vm::Instruction& in, F&& f) {
     if (reads && in.arg(i).is_register()) f(in.arg(i), role);
   }
 }
+// Calls `f` with each register that it writes.
 template <class F>
 void for_each_write(const vm::Instruction& in, F&& f) {
   for (uint32_t i = 0; i < in.operands.size(); ++i) {

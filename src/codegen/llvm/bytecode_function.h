@@ -108,7 +108,7 @@ class FunctionTranslator {
   // Returns the state where they are stored; now_ stays as it is, for other ways from here.
   State store_live_numbers();
   void leave_unless(llvm::Value* condition);
-  void never();  // what this instruction needs can't be: it leaves
+  void leave_always();  // what this instruction needs can't be
   // Calls a function that may fail.
   void run(vm::CodeFunction vm::CodeRuntime::*function, llvm::Value* extra);
   void release(Words words);
@@ -122,9 +122,12 @@ class FunctionTranslator {
   // The value of an operand, owned, and moved at a last use; or borrowed.
   Words take(vm::Arg operand, bool is_last);
   std::optional<std::pair<Kind, int64_t>> constant_number(vm::Arg operand) const;
-  // The payload of an integer or boolean. `exact` is for instructions whose operand is no boolean
-  // in programs of the compiler's: the register's kind is known afterwards.
-  llvm::Value* integer(vm::Arg operand, bool exact);
+  // The payload of an integer, for instructions whose operand is no boolean in programs of the
+  // compiler's: the register's kind is known afterwards.
+  llvm::Value* integer(vm::Arg operand);
+  // The payload of either, whose register keeps its kind.
+  llvm::Value* integer_or_boolean(vm::Arg operand);
+  llvm::Value* integer_up_to(vm::Arg operand, int32_t last);
   // The payload of a float, as a double.
   llvm::Value* floating(vm::Arg operand, Kind as);
   Kind kind_of_operand(vm::Arg operand) const;
@@ -138,7 +141,7 @@ class FunctionTranslator {
   void call_closure_directly(const vm::Instruction& in, Body in_machine);
   // What is left of calls.
   void enter(const vm::Instruction& in);
-  void enter_in_place(const vm::Instruction& in);
+  void enter_by_tail_call(const vm::Instruction& in);
   void charge_in_machine(const vm::Instruction& in);
   void call_closure_in_machine(const vm::Instruction& in);
   void tail_call_closure_in_machine(const vm::Instruction& in);

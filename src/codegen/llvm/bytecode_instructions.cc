@@ -90,7 +90,7 @@ void FunctionTranslator::if_true(const Instruction& in) {
     if (condition.value() == 0) return go(otherwise, true);
     return go(flow_.block_beginning(at_ + 1), false);
   }
-  llvm::Value* value = integer(condition, false);
+  llvm::Value* value = integer_or_boolean(condition);
   if (ended_) return;
   branch(writing() ? b_.CreateICmpNE(value, b_.getInt64(0)) : nullptr, otherwise);
 }
@@ -98,15 +98,15 @@ void FunctionTranslator::if_true(const Instruction& in) {
 void FunctionTranslator::if_equal(const Instruction& in) {
   const Arg a = in.arg(vm::operand(Opcode::IfEq, "a")), b = in.arg(vm::operand(Opcode::IfEq, "b"));
   const uint32_t otherwise = flow_.block_at(in.arg(vm::operand(Opcode::IfEq, "otherwise")));
-  llvm::Value* left = integer(a, false);
+  llvm::Value* left = integer_or_boolean(a);
   if (ended_) return;
-  llvm::Value* right = integer(b, false);
+  llvm::Value* right = integer_or_boolean(b);
   if (ended_) return;
   branch(writing() ? b_.CreateICmpEQ(left, right) : nullptr, otherwise);
 }
 
 void FunctionTranslator::switch_on(const Instruction& in) {
-  llvm::Value* value = integer(in.arg(vm::operand(Opcode::Switch, "value")), false);
+  llvm::Value* value = integer_or_boolean(in.arg(vm::operand(Opcode::Switch, "value")));
   if (ended_) return;
   const auto cases = in.list();
   llvm::BasicBlock* const otherwise =

@@ -35,7 +35,6 @@ std::optional<RegisterKind> kind_of_result(Opcode opcode) {
     case Opcode::FLt:
     case Opcode::FLe:
       return RegisterKind::Bool;
-    case Opcode::FRem:
     case Opcode::FMin:
     case Opcode::FMax:
     case Opcode::FNeg:
@@ -69,10 +68,13 @@ bool FunctionTranslator::binary(const Instruction& in) {
   }
   const Arg destination = in.arg(kDestination);
   // Booleans may be compared for equality.
-  const bool exact = opcode != Opcode::Eq && opcode != Opcode::Ne;
-  llvm::Value* a = integer(in.arg(kLeft), exact);
+  const bool is_equality = opcode == Opcode::Eq || opcode == Opcode::Ne;
+  const auto operand = [&](uint32_t word) {
+    return is_equality ? integer_or_boolean(in.arg(word)) : integer(in.arg(word));
+  };
+  llvm::Value* a = operand(kLeft);
   if (ended_) return true;
-  llvm::Value* b = integer(in.arg(kRight), exact);
+  llvm::Value* b = operand(kRight);
   if (ended_) return true;
   Kind kind = Kind::Int;
   llvm::Value* result = nullptr;
@@ -150,7 +152,7 @@ bool FunctionTranslator::binary(const Instruction& in) {
       compare(llvm::CmpInst::ICMP_ULT);
       break;
     default:
-      never();
+      leave_always();
       return true;
   }
   define(destination, kind, result);
@@ -164,8 +166,8 @@ bool FunctionTranslator::logic(const Instruction& in) {
   const bool is_known = (x == Kind::Int || x == Kind::Bool) && (y == Kind::Int || y == Kind::Bool);
   if (!is_known) return false;
   const Kind kind = x == Kind::Bool && y == Kind::Bool ? Kind::Bool : Kind::Int;
-  llvm::Value* a = integer(left, false);
-  llvm::Value* b = integer(right, false);
+  llvm::Value* a = integer_or_boolean(left);
+  llvm::Value* b = integer_or_boolean(right);
   llvm::Value* result = nullptr;
   if (writing()) {
     result = in.opcode() == Opcode::And  ? b_.CreateAnd(a, b)
@@ -177,9 +179,9 @@ bool FunctionTranslator::logic(const Instruction& in) {
 }
 
 bool FunctionTranslator::divide(const Instruction& in) {
-  llvm::Value* a = integer(in.arg(kLeft), true);
+  llvm::Value* a = integer(in.arg(kLeft));
   if (ended_) return true;
-  llvm::Value* b = integer(in.arg(kRight), true);
+  llvm::Value* b = integer(in.arg(kRight));
   if (ended_) return true;
   llvm::Value* result = nullptr;
   if (writing()) {
@@ -213,7 +215,7 @@ bool FunctionTranslator::floats(const Instruction& in) {
   const bool is_binary = in.operands.size() > kRight;
   const std::optional<Kind> of_result = kind_of_result(opcode);
   if (!of_result) {
-    never();
+    leave_always();
     return true;
   }
   const Kind kind = *of_result;
@@ -304,7 +306,7 @@ bool FunctionTranslator::select(const Instruction& in) {
   const Kind other = kind_of_operand(b);
   if (kind != other) kind = is_float(kind) && is_float(other) ? Kind::Float : Kind::Any;
   if (!is_number(kind)) return false;
-  llvm::Value* holds = integer(condition, false);
+  llvm::Value* holds = integer_or_boolean(condition);
   if (ended_) return true;
   llvm::Value *x = payload(a, kind), *y = payload(b, kind), *result = nullptr;
   if (writing()) result = b_.CreateSelect(b_.CreateICmpNE(holds, b_.getInt64(0)), x, y);
@@ -326,7 +328,7 @@ bool FunctionTranslator::convert(const Instruction& in) {
     case Opcode::Not: {
       const Kind kind = kind_of_operand(in.arg(1));
       if (kind != Kind::Int && kind != Kind::Bool) return false;
-      llvm::Value* a = integer(in.arg(1), false);
+      llvm::Value* a = integer_or_boolean(in.arg(1));
       llvm::Value* flipped = b_.getInt64(kind == Kind::Bool ? 1 : ~uint64_t{0});
       define(in.arg(0), kind, writing() ? b_.CreateXor(a, flipped) : nullptr);
       return true;
@@ -334,7 +336,7 @@ bool FunctionTranslator::convert(const Instruction& in) {
     case Opcode::Narrow: {
       const DataType to = dtype();
       if (!to.is_int() && !to.is_bool()) return false;
-      llvm::Value* a = integer(in.arg(1), false);
+      llvm::Value* a = integer_or_boolean(in.arg(1));
       if (ended_) return true;
       llvm::Value* result = nullptr;
       if (writing() && to.is_bool()) {
@@ -362,7 +364,7 @@ bool FunctionTranslator::convert(const Instruction& in) {
     case Opcode::ToFloat: {
       const DataType to = dtype();
       if (to != f32 && to != f64) return false;
-      llvm::Value* a = integer(in.arg(1), false);
+      llvm::Value* a = integer_or_boolean(in.arg(1));
       if (ended_) return true;
       if (writing()) {
         a = to == f32 ? b_.CreateFPExt(b_.CreateSIToFP(a, b_.getFloatTy()), b_.getDoubleTy())

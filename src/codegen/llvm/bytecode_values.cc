@@ -116,7 +116,7 @@ void FunctionTranslator::leave_unless(llvm::Value* condition) {
   if (writing()) rarely(b_.CreateNot(condition), [this] { leave(); });
 }
 
-void FunctionTranslator::never() {
+void FunctionTranslator::leave_always() {
   if (writing() && !ended_) leave();
   ended_ = true;
 }
@@ -257,30 +257,37 @@ RegisterKind FunctionTranslator::kind_of_operand(Arg operand) const {
   return operand.is_register() ? now_.kinds[operand.index()] : Kind::Any;
 }
 
-llvm::Value* FunctionTranslator::integer(Arg operand, bool exact) {
+llvm::Value* FunctionTranslator::integer(Arg operand) {
+  const bool is_known = kind_of_operand(operand) != Kind::Any;
+  llvm::Value* value = integer_up_to(operand, TypeIndex::Int);
+  if (is_known || ended_) return value;
+  const uint32_t r = operand.index();
+  if (writing()) b_.CreateStore(value, local(r));
+  now_.kinds[r] = Kind::Int;
+  now_.stale.add(r);
+  return value;
+}
+
+llvm::Value* FunctionTranslator::integer_or_boolean(Arg operand) {
+  static_assert(TypeIndex::Bool == TypeIndex::Int + 1);
+  return integer_up_to(operand, TypeIndex::Bool);
+}
+
+// The payload of a value whose type is Int, or one up to `last`.
+llvm::Value* FunctionTranslator::integer_up_to(Arg operand, int32_t last) {
   const Kind kind = kind_of_operand(operand);
   if (kind == Kind::Int || kind == Kind::Bool) return payload(operand, kind);
   if (!operand.is_register() || kind != Kind::Any) {
-    never();
+    leave_always();
     return nullptr;
   }
-  const uint32_t r = operand.index();
-  llvm::Value* value = nullptr;
-  if (writing()) {
-    const Words words = w_.load_words(b_, home(r));
-    llvm::Value* type = b_.CreateTrunc(words.head, m_.i32);
-    static_assert(TypeIndex::Bool == TypeIndex::Int + 1);
-    llvm::Value* from_int = b_.CreateSub(type, b_.getInt32(TypeIndex::Int));
-    leave_unless(exact ? b_.CreateICmpEQ(from_int, b_.getInt32(0))
-                       : b_.CreateICmpULE(from_int, b_.getInt32(1)));
-    value = words.payload;
-    if (exact) b_.CreateStore(value, local(r));
-  }
-  if (exact) {
-    now_.kinds[r] = Kind::Int;
-    now_.stale.add(r);
-  }
-  return value;
+  if (!writing()) return nullptr;
+  const Words words = w_.load_words(b_, home(operand.index()));
+  llvm::Value* type = b_.CreateTrunc(words.head, m_.i32);
+  llvm::Value* from_int = b_.CreateSub(type, b_.getInt32(TypeIndex::Int));
+  const auto most = static_cast<uint32_t>(last - TypeIndex::Int);
+  leave_unless(b_.CreateICmpULE(from_int, b_.getInt32(most)));
+  return words.payload;
 }
 
 llvm::Value* FunctionTranslator::floating(Arg operand, Kind as) {
@@ -300,7 +307,7 @@ llvm::Value* FunctionTranslator::floating(Arg operand, Kind as) {
     now_.kinds[r] = Kind::Float;
     now_.stale.add(r);
   } else {
-    never();
+    leave_always();
   }
   return writing() && bits ? b_.CreateBitCast(bits, b_.getDoubleTy()) : nullptr;
 }

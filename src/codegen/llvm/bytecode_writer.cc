@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "codegen/llvm/abi.h"
 #include "codegen/llvm/bytecode_flow.h"
 #include "codegen/llvm/register_kind.h"
+#include "object/type_index.h"
 #include "support/poll.h"
 #include "vm/executable/code_hash.h"
 
@@ -13,14 +15,6 @@ namespace {
 using vm::CodeLayout;
 
 constexpr llvm::CallingConv::ID kConvention = llvm::CallingConv::PreserveNone;
-constexpr uint64_t kFirstObject = 64;
-
-// The offset of a member of CodeRuntime, all of which are pointers.
-template <class Member>
-int64_t member_offset(Member vm::CodeRuntime::*member) {
-  static constexpr vm::CodeRuntime layout{};
-  return reinterpret_cast<const char*>(&(layout.*member)) - reinterpret_cast<const char*>(&layout);
-}
 
 }  // namespace
 
@@ -74,11 +68,9 @@ llvm::CallInst* BytecodeWriter::call_runtime(Builder& b, const PieceArguments& a
                                              vm::CodeFunction vm::CodeRuntime::*function,
                                              uint32_t op, llvm::Value* extra) {
   llvm::Value* runtime = load_state(b, m.pointer, arguments, CodeLayout::kRuntime);
-  llvm::Value* address = m.field(b, m.pointer, runtime, member_offset(function));
-  auto* type =
-      llvm::FunctionType::get(m.i32, {m.pointer, m.pointer, m.pointer, m.i64, m.i64, m.i64}, false);
+  llvm::Value* address = m.field(b, m.pointer, runtime, offset_in_table(function));
   return b.CreateCall(
-      type, address,
+      abi_function<vm::CodeFunction>(m.context), address,
       {arguments.state, arguments.base, arguments.frame, arguments.fuel, b.getInt64(op), extra});
 }
 
@@ -90,7 +82,7 @@ void BytecodeWriter::leave(Builder& b, const PieceArguments& arguments, uint32_t
 
 llvm::Value* BytecodeWriter::closure_call(Builder& b, const PieceArguments& arguments) const {
   llvm::Value* runtime = load_state(b, m.pointer, arguments, CodeLayout::kRuntime);
-  return m.field(b, m.pointer, runtime, member_offset(&vm::CodeRuntime::closure_call));
+  return m.field(b, m.pointer, runtime, offset_in_table(&vm::CodeRuntime::closure_call));
 }
 
 llvm::Value* BytecodeWriter::function(Builder& b, llvm::Value* index) const {
@@ -125,7 +117,8 @@ void BytecodeWriter::retain(Builder& b, Words words) const {
   auto* add = llvm::BasicBlock::Create(m.context, "retain", f);
   auto* done = llvm::BasicBlock::Create(m.context, "retained", f);
   llvm::Value* type = b.CreateTrunc(words.head, m.i32);
-  b.CreateCondBr(b.CreateICmpSGE(type, b.getInt32(kFirstObject)), count, done);
+  b.CreateCondBr(b.CreateICmpSGE(type, b.getInt32(static_cast<uint32_t>(TypeIndex::ObjectBegin))),
+                 count, done);
   b.SetInsertPoint(count);
   llvm::Value* object = b.CreateIntToPtr(words.payload, m.pointer);
   llvm::LoadInst* strong = b.CreateLoad(m.i32, object);
@@ -142,7 +135,9 @@ void BytecodeWriter::retain(Builder& b, Words words) const {
 llvm::Value* BytecodeWriter::borrowed(Builder& b, llvm::Value* head) const {
   llvm::Value* type = b.CreateTrunc(head, m.i32);
   llvm::Value* negated = b.CreateZExt(b.CreateNeg(type), m.i64);
-  return b.CreateSelect(b.CreateICmpSGE(type, b.getInt32(kFirstObject)), negated, head);
+  return b.CreateSelect(
+      b.CreateICmpSGE(type, b.getInt32(static_cast<uint32_t>(TypeIndex::ObjectBegin))), negated,
+      head);
 }
 
 void BytecodeWriter::write() {
@@ -175,8 +170,7 @@ void BytecodeWriter::write() {
   write_table(entries);
 }
 
-// Assumes of all functions that they do, and takes it back where a return shows another value, and
-// of those that end with a call of such a function.
+// Starts from yes for every function, and passes each no on to those that end with a call of it.
 void BytecodeWriter::find_returns() {
   std::vector<std::vector<uint32_t>> ended_by(unit.functions.size());
   std::vector<uint32_t> open;
@@ -211,9 +205,7 @@ void BytecodeWriter::write_exit() {
 }
 
 void BytecodeWriter::write_trampoline() {
-  trampoline_ = m.function(
-      llvm::FunctionType::get(m.i32, {m.pointer, m.pointer, m.pointer, m.i64, m.pointer}, false),
-      "enter");
+  trampoline_ = m.function(abi_function<decltype(vm::CodeTable::enter)>(m.context), "enter");
   Builder b(llvm::BasicBlock::Create(m.context, "", trampoline_));
   std::vector<llvm::Value*> values;
   for (unsigned i = 0; i < 4; ++i) values.push_back(trampoline_->getArg(i));

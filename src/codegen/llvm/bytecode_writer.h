@@ -58,7 +58,7 @@ class BytecodeWriter {
   // The head of a value for a register that borrows.
   llvm::Value* borrowed(Builder& b, llvm::Value* head) const;
   Words number(int32_t type, llvm::Value* payload) const;
-  Words none() const { return number(0, m.i64 ? llvm::ConstantInt::get(m.i64, 0) : nullptr); }
+  Words none() const { return number(0, llvm::ConstantInt::get(m.i64, 0)); }
 
   // The piece of a function that takes its first arguments as words, the others in registers, and
   // checks that they are the numbers that its signature expects.
@@ -93,8 +93,8 @@ class BytecodeWriter {
 
 // Writes the body of a function's piece, and the pieces that it goes on with.
 void write_bytecode_function(BytecodeWriter& w, uint32_t index);
-// Whether a function returns numbers of the kind that its signature says, if those do that it ends
-// with a call of, which are added to `tail_callees`.
+// Whether every value that the function returns is a number of its signature's kind, provided that
+// those it tail-calls return such numbers too; adds these to `tail_callees`.
 bool returns_expected(BytecodeWriter& w, uint32_t index, std::vector<uint32_t>* tail_callees);
 
 }  // namespace tenon::codegen

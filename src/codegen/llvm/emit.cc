@@ -110,7 +110,7 @@ class ModuleCompiler {
     std::string problems;
     llvm::raw_string_ostream problem_stream(problems);
     if (llvm::verifyModule(module, &problem_stream))
-      throw Error(ErrorKind::Internal, "the code written for kernels is not valid LLVM IR")
+      throw Error(ErrorKind::Internal, "the code written for the program is not valid LLVM IR")
           .found(problem_stream.str());
     {
       const trace::Scope recorded(trace::Kind::Phase, "optimise");

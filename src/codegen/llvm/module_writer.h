@@ -50,7 +50,7 @@ struct ModuleWriter {
                        Result (*vm::KernelRuntime::*function)(const vm::KernelRuntime* self,
                                                               Parameters...),
                        typename ArgumentFor<Parameters>::Type... arguments) const {
-    llvm::Value* address = field(b, pointer, runtime, runtime_offset(function));
+    llvm::Value* address = field(b, pointer, runtime, offset_in_table(function));
     auto* type = abi_function<Result (*)(const vm::KernelRuntime*, Parameters...)>(context);
     llvm::CallInst* made = b.CreateCall(type, address, {runtime, arguments...});
     extend_integers(made);

@@ -61,8 +61,8 @@ llvm::Value* run_task(FunctionWriter& f, llvm::Function* task, llvm::Value* cont
   return code;
 }
 
-// The direction of this call of the kernel, an i64: 1 to go back, 0 to go forth. It alternates in a
-// word of the object's writable data; that calls on several threads may change it at once costs
+// The direction of this call of the kernel, an i64: 1 to go backwards, 0 forwards. It alternates in
+// a word of the object's writable data; that calls on several threads may change it at once costs
 // nothing but time.
 llvm::Value* next_direction(FunctionWriter& f) {
   auto* word =

@@ -1,4 +1,5 @@
-// What a register holds at a place of the code, as machine code sees it.
+// What a register holds at a place of the code, as machine code sees it. A number is in a processor
+// register, and no object is in its place in the stack.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,10 @@ enum class RegisterKind : uint8_t {
   None,  // reads as None, in the stack too
   Int,
   Bool,
-  RawFloat,  // as an operation left it: a NaN still is to become the one of vm/interp/arithmetic.h
-  Float,     // a number in a processor register; in the stack is no object
-  Dead,      // isn't read before it is written; in the stack is no object
-  Any,       // its value is in the stack
+  RawFloat,  // a NaN may have any payload: it is still to become that of vm/interp/arithmetic.h
+  Float,
+  Dead,  // isn't read before it is written; in the stack is no object
+  Any,   // its value is in the stack
 };
 constexpr bool is_float(RegisterKind kind) {
   return kind == RegisterKind::RawFloat || kind == RegisterKind::Float;

@@ -106,14 +106,14 @@ VarRef Builder::push(ExprRef value, TypeRef type, std::string_view hint) {
   b->var = v;
   b->value = std::move(value);
   b->span = span_;
-  definitions_[v.get()] = b->value;
+  definitions_[v.get()] = {v, b->value};
   scopes_.back().bindings.push_back(b);
   return v;
 }
 
 ExprRef Builder::definition_of(const Operand& operand) const {
   auto it = definitions_.find(operand.get());
-  return it == definitions_.end() ? nullptr : it->second;
+  return it == definitions_.end() ? nullptr : it->second.value;
 }
 
 void Builder::push_checks(const std::vector<Ref<const Check>>& conditions) {
@@ -504,6 +504,7 @@ FunctionRef Builder::make_function(std::string_view name, const Operand& result,
   f->span = span_;
   f->body = finish_block(result);
   params_.clear();
+  definitions_.clear();
   used_symbols_.clear();
   next_symbol_.clear();
   return f;

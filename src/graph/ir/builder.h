@@ -2,7 +2,7 @@
 // it is made, adds `check` bindings for conditions that a type rule can't prove, binds sizes that
 // are only known at run time with `match_shape`, and requires a span.
 //
-//   Builder b(module_context);
+//   Builder b;
 //   auto x = b.param("x", tensor_type(f32, {Dim::symbol("n"), 4}));
 //   b.at(Span::node("/relu"));
 //   auto y = b.op("relu", {x});
@@ -128,7 +128,12 @@ class Builder {
   Span span_;
   std::vector<Scope> scopes_;
   std::vector<VarRef> params_;
-  std::unordered_map<const Expr*, ExprRef> definitions_;   // by variable
+  // A variable, which the key points to, and what it is bound to, of a block that may be discarded.
+  struct Definition {
+    VarRef variable;
+    ExprRef value;
+  };
+  std::unordered_map<const Expr*, Definition> definitions_;
   std::set<std::string, std::less<>> used_symbols_;        // all, so that fresh ones are new
   std::multiset<std::string, std::less<>> bound_symbols_;  // now
   std::multiset<std::string, std::less<>> checked_;        // conditions that hold here

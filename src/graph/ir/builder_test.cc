@@ -35,6 +35,18 @@ TEST_F(BuilderTest, InfersAsItBinds) {
   EXPECT_EQ(type(b.op("relu", {b.op("matmul", {x, w})})), "tensor[n, 8; f32]");
 }
 
+// Not even if it has the address that one of a discarded block had.
+TEST_F(BuilderTest, ANewVariableHasNoDefinition) {
+  for (int i = 0; i < 64; ++i) {
+    b.begin_block();
+    b.tuple({constant_int(i)});
+    b.finish_block(nullptr);
+    b.begin_block();
+    EXPECT_EQ(b.definition_of(b.block_var("x", scalar_type(i64))), nullptr);
+    b.finish_block(nullptr);
+  }
+}
+
 TEST_F(BuilderTest, AConditionThatIsNotProvedBecomesACheckOnce) {
   Operand x = b.param("x", tensor_type(f32, {n, 4}));
   Operand w = b.param("w", tensor_type(f32, {m, 8}));

@@ -35,7 +35,7 @@
 
 namespace tenon::vm {
 
-inline constexpr uint32_t kCodeAbiVersion = 4;
+inline constexpr uint32_t kCodeAbiVersion = 5;
 inline constexpr char kCodeTableSymbol[] = "tenon_code_table";
 
 // How compiled code comes back.
@@ -45,27 +45,26 @@ enum class CodeExit : int32_t {
   Left,      // bytecode is to go on at the place that `leave` saved
 };
 
-// What compiled code reads and writes of a machine.
 struct CodeRuntime;
+// The words of a register.
 struct CodeValue {
   uint64_t head = 0, payload = 0;
 };
+// What compiled code reads and writes of a machine and of objects.
 struct CodeLayout {
   // The offsets of the machine's members from the state's address, in bytes.
   static constexpr int64_t kRuntime = 0;         // const CodeRuntime*
-  static constexpr int64_t kOps = 8;             // the Ops of the running program
   static constexpr int64_t kFuel = 16;           // int64_t
   static constexpr int64_t kRegisterLimit = 24;  // beyond it, the stack must grow
   static constexpr int64_t kFrameLimit = 32;     // below it, the frames must grow
   static constexpr int64_t kAttention = 40;      // uint32_t, atomic
   static constexpr int64_t kValue = 48;          // CodeValue
-  static constexpr int64_t kEntry = 64;          // the piece that `call_closure` prepared
+  static constexpr int64_t kEntry = 64;          // the piece that a call of a closure prepared
   static constexpr int64_t kRunning = 72;        // the program that runs
   static constexpr int64_t kAccount = 80;        // whose limits are in force
   // A frame record: the piece to go on with, and its base.
   static constexpr int64_t kFrameResume = 0, kFrameBase = 8, kFrameBytes = 16;
   static constexpr int64_t kRegisterBytes = 16;
-  static constexpr int64_t kOpBytes = 32, kOpConstant = 24;  // where a `move` has its constant
   // A strong count from this on stays as it is.
   static constexpr uint32_t kSaturated = uint32_t{1} << 31;
   static constexpr uint64_t kCountsOfNew = (uint64_t{1} << 32) + 1;  // of one strong reference
@@ -102,9 +101,10 @@ struct CodeRuntime {
   // Stops the call if it is out of fuel or was asked to.
   CodeFunction attend;
   // Before a call: stops it if it was asked to or there is no fuel, of which it takes a unit, and
-  // makes room for registers up to `extra` bytes from the base and for another frame; for a tail
-  // call `extra` is negated, and no frame is added.
+  // makes room for registers up to `extra` bytes from the base and, unless it is a tail call, for
+  // another frame.
   CodeFunction charge_call;
+  CodeFunction charge_tail_call;
   // Prepares a (tail) call of a closure. Left: its frame is ready and the machine's entry is to be
   // entered. Returned: the call is done and its result in the machine's value.
   CodeFunction call_closure;

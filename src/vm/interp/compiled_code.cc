@@ -21,7 +21,6 @@ namespace {
 using Layout = CodeLayout;
 static_assert(sizeof(void*) != 8 ||
               (offsetof(MachineState, runtime_) == Layout::kRuntime &&
-               offsetof(MachineState, ops_) == Layout::kOps &&
                offsetof(MachineState, fuel_) == Layout::kFuel &&
                offsetof(MachineState, register_limit_) == Layout::kRegisterLimit &&
                offsetof(MachineState, frame_limit_) == Layout::kFrameLimit &&
@@ -33,7 +32,6 @@ static_assert(sizeof(void*) != 8 ||
                offsetof(MachineState::Frame, pc) == Layout::kFrameResume &&
                offsetof(MachineState::Frame, base) == Layout::kFrameBase &&
                sizeof(MachineState::Frame) == Layout::kFrameBytes &&
-               offsetof(Op, constant) == Layout::kOpConstant &&
                offsetof(FunctionObj, call) == Layout::kFunctionCall &&
                offsetof(ClosureObj, program) == Layout::kClosureProgram &&
                offsetof(ClosureObj, account) == Layout::kClosureAccount &&
@@ -43,7 +41,7 @@ static_assert(sizeof(void*) != 8 ||
                offsetof(FunctionCode, index) == Layout::kCodeIndex &&
                offsetof(FunctionCode, closure_params) == Layout::kCodeClosureParams &&
                offsetof(FunctionCode, registers) == Layout::kCodeRegisters));
-static_assert(sizeof(AnyView) == Layout::kRegisterBytes && sizeof(Op) == Layout::kOpBytes);
+static_assert(sizeof(AnyView) == Layout::kRegisterBytes);
 static_assert(offsetof(Object, counts) == Layout::kCounts &&
               Object::kSaturated == Layout::kSaturated &&
               Object::kCountsOfNew == Layout::kCountsOfNew &&
@@ -137,9 +135,13 @@ void CompiledCode::attend(Machine& m, const Op&, AnyView*, uint64_t) {
 void CompiledCode::charge_call(Machine& m, const Op&, AnyView* base, uint64_t bytes) {
   Dispatch::stop_if_asked(m);
   --m.fuel_;
-  const auto by = static_cast<int64_t>(bytes);
-  const AnyView* const top = base + (by < 0 ? -by : by) / kRegisterBytes;
-  Dispatch::grow_stack(m, top, by < 0 ? m.frame_ : m.frame_ - 1);
+  Dispatch::grow_stack(m, base + bytes / kRegisterBytes, m.frame_ - 1);
+}
+
+void CompiledCode::charge_tail_call(Machine& m, const Op&, AnyView* base, uint64_t bytes) {
+  Dispatch::stop_if_asked(m);
+  --m.fuel_;
+  Dispatch::grow_stack(m, base + bytes / kRegisterBytes, m.frame_);
 }
 
 CodePiece CompiledCode::piece_of(const Machine& m, const FunctionCode& function) {
@@ -215,16 +217,17 @@ void CompiledCode::to_bytecode(Machine& m, const Machine::Frame* entry) {
 
 void CompiledCode::run(Machine& m, const CodeTable& table, const FunctionCode& function) {
   static constexpr CodeRuntime kRuntime = {
-      guarded<run_instruction>,
-      released,
-      guarded<attend>,
-      guarded<charge_call>,
-      guarded<call_closure>,
-      guarded<tail_call_closure>,
-      constant,
-      clear,
-      leave,
-      ClosureObj::call_packed,
+      .run = guarded<run_instruction>,
+      .released = released,
+      .attend = guarded<attend>,
+      .charge_call = guarded<charge_call>,
+      .charge_tail_call = guarded<charge_tail_call>,
+      .call_closure = guarded<call_closure>,
+      .tail_call_closure = guarded<tail_call_closure>,
+      .constant = constant,
+      .clear = clear,
+      .leave = leave,
+      .closure_call = ClosureObj::call_packed,
   };
   Machine::Frame* const entry = m.frame_;
   const Op* const outer_ops = std::exchange(m.ops_, m.running_->decoded().ops.data());

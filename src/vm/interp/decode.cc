@@ -8,6 +8,7 @@
 #include "device/call_context.h"
 #include "support/error.h"
 #include "support/poll.h"
+#include "vm/executable/code_abi.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/match_values.h"
 #include "vm/isa/limits.h"
@@ -202,7 +203,7 @@ int32_t Decoder::distance(Arg label, uint32_t index) const {
 
 DecodedCode Decoder::run() {
   const std::vector<FunctionUnit>& functions = unit_.functions;
-  size_t total = 2, registers = 0;
+  size_t total = kEntryOps, registers = 0;
   for (const FunctionUnit& f : functions) {
     registers = std::max<size_t>(registers, f.register_count);
     for (uint32_t at = 0; at < f.code.size(); ++total) {
@@ -216,7 +217,7 @@ DecodedCode Decoder::run() {
   out_.ops.reserve(total);  // pointers into it stay valid
   out_.op_offsets.reserve(total);
   // The entry frame returns to these: a call that writes its register 0, then the exit.
-  for (int i = 0; i < 2; ++i) {
+  for (uint32_t i = 0; i < kEntryOps; ++i) {
     Op op;
     op.frame = kRegisterBytes;
     add(op, Handler::Exit, 0);

@@ -55,7 +55,7 @@ void op_take_fields(Machine& m, const Op& op, AnyView* base) {
   const AnyView& object = value_of(ref, base);
   if (object.type_index != TypeIndex::Cell ||
       static_cast<size_t>(static_cast<CellObj*>(object.v.object)->size) != to.size()) [[unlikely]] {
-    fail_no_cell("take_fields needs a cell of as many fields", object);
+    fail_no_cell("take_fields needs a cell with a field for each register", object);
   }
   auto* cell = static_cast<CellObj*>(object.v.object);
   const bool moves = cell->unique();
