@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "loop/affine.h"
+#include "loop/scalar_ops.h"
 #include "loop/walk.h"
 #include "object/shape.h"
 
@@ -20,6 +21,14 @@ constexpr int kMostLoads = 256;
 bool is_input(const Kernel& kernel, const Buffer* buffer) {
   return std::ranges::any_of(kernel.inputs,
                              [&](const auto& input) { return input.get() == buffer; });
+}
+
+// In a kernel in bounds.
+bool may_fail(const Expr& e) {
+  if (e.kind == ExprKind::kCheckedIndex) return true;
+  if (e.kind != ExprKind::kBinary) return false;
+  const auto& binary = static_cast<const Binary&>(e);
+  return can_fail(binary.op, binary.a->dtype) && as_int(binary.b).value_or(0) == 0;
 }
 
 std::optional<int64_t> known_bytes(const Buffer& buffer) {
@@ -42,9 +51,10 @@ bool is_sweep(const Kernel& kernel, const For& loop) {
     const auto bytes = known_bytes(*output);
     if (!bytes || __builtin_add_overflow(written, *bytes, &written)) return false;
   }
-  bool found = false;
+  bool found = false, fails = false;
   int loads = 0;
   const auto look_at = [&](const ExprRef& e) {
+    fails = fails || may_fail(*e);
     if (found || e->kind != ExprKind::kLoad) return;
     const auto& load = static_cast<const Load&>(*e);
     const auto bytes = known_bytes(*load.buffer);
@@ -63,7 +73,7 @@ bool is_sweep(const Kernel& kernel, const For& loop) {
   for_each_stmt(loop.body, [&](const StmtRef& s) {
     for (const ExprRef& e : direct_exprs(*s)) post_order(e, look_at, &seen);
   });
-  return found;
+  return found && !fails;
 }
 
 }  // namespace tenon::loop

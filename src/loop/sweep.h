@@ -9,7 +9,8 @@
 namespace tenon::loop {
 
 // Whether the iterations of a parallel loop, which may run in any order, read a large array of the
-// kernel's piece by piece, and write little.
+// kernel's piece by piece, and write little. None may fail, so that the failure that a kernel
+// reports doesn't depend on earlier calls.
 bool is_sweep(const Kernel& kernel, const For& loop);
 
 }  // namespace tenon::loop

@@ -55,6 +55,21 @@ TEST(Sweep, IsALoopThatReadsALargeArrayOnce) {
   EXPECT_EQ(sweeps_in(lower(*copy, "square", options)), 0);  // writes as much as it reads
 }
 
+TEST(Sweep, DoesntFail) {
+  constexpr int64_t kRows = 64, kColumns = 8192;
+  const Ref<const Var> i = var("i", i64);
+  auto x = buffer("x", i64, {kRows * kColumns}), y = buffer("y", i64, {kRows});
+  const ExprRef read = at(x, {i * index(kColumns)});
+  const auto sweeps = [&](const ExprRef& value) {
+    auto made = make<Kernel>(*kernel(
+        "k", {x}, {y}, nest(i, index(0), index(kRows), ForKind::kParallel, put(y, {i}, value))));
+    made->in_bounds = true;
+    return sweeps_in(made);
+  };
+  EXPECT_EQ(sweeps(binary(BinaryOp::kFloorDiv, read, index(3))), 1);
+  EXPECT_EQ(sweeps(binary(BinaryOp::kFloorDiv, index(3), read)), 0);
+}
+
 // Iterations that write the same element, which those of a schedule don't, show their order.
 TEST(Sweep, GoesForthAndBack) {
   constexpr int64_t kRows = 64, kColumns = 8192;
