@@ -5,6 +5,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -76,6 +77,26 @@ std::string agreed(const std::string& text, std::string_view function, std::vect
   return found;
 }
 
+// Calls a function again and again, on another thread, as long as it lives.
+class Meanwhile {
+ public:
+  explicit Meanwhile(std::function<void()> f)
+      : thread_([this, f = std::move(f)] {
+          while (!ended_) {
+            f();
+            std::this_thread::yield();
+          }
+        }) {}
+  ~Meanwhile() {
+    ended_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
 constexpr char kFib[] = R"(
 func @fib(n: i64) -> i64 {
   %1 = lt %0, 2
@@ -133,17 +154,9 @@ spin:
     vm::Limits limits;
     limits.depth = 7;  // frames of @down for 5 to 0, and of @spin
     vm::Machine m(load(unit, bytecode_only), limits);
-    std::atomic<bool> ended{false};
-    std::thread asker([&] {
-      while (!ended) {
-        m.request_check();
-        std::this_thread::yield();
-      }
-    });
+    const Meanwhile asks([&] { m.request_check(); });
     EXPECT_THAT(outcome(m, "down", std::vector<AnyView>{AnyView(5)}), StartsWith("0 fuel"));
     EXPECT_THAT(outcome(m, "down", std::vector<AnyView>{AnyView(6)}), HasSubstr("went too deep"));
-    ended = true;
-    asker.join();
   }
 }
 
@@ -531,16 +544,10 @@ again:
 }
 )");
   vm::Machine m(load(unit));
-  std::atomic<bool> ended{false};
-  std::thread stopper([&] {
-    while (!ended) {
-      m.cancel();
-      std::this_thread::yield();
-    }
-  });
-  EXPECT_THAT(outcome(m, "spin", std::vector<AnyView>{AnyView(0)}), HasSubstr("was cancelled"));
-  ended = true;
-  stopper.join();
+  {
+    const Meanwhile stops([&] { m.cancel(); });
+    EXPECT_THAT(outcome(m, "spin", std::vector<AnyView>{AnyView(0)}), HasSubstr("was cancelled"));
+  }
   vm::Limits limits;
   limits.deadline = std::chrono::milliseconds(20);
   m.set_limits(limits);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "loop/scalar.h"
+#include "loop/scalar_ops.h"
 #include "object/reflect.h"
 #include "support/error.h"
 
@@ -146,6 +147,16 @@ std::optional<int64_t> as_int(const ExprRef& e) {
   const Literal* l = as_literal(e);
   if (!l || e->dtype.is_float()) return std::nullopt;
   return l->bits;
+}
+
+std::optional<int64_t> known_int(const Expr& e) {
+  if (e.kind == ExprKind::kDimValue) return static_cast<const DimValue&>(e).dim.as_const();
+  if (e.kind != ExprKind::kLiteral || e.dtype.is_float()) return std::nullopt;
+  return static_cast<const Literal&>(e).bits;
+}
+
+bool can_fail(const Binary& operation) {
+  return can_fail(operation.op, operation.a->dtype) && known_int(*operation.b).value_or(0) == 0;
 }
 
 std::optional<Dim> as_dim(const ExprRef& e) {

@@ -141,8 +141,13 @@ ExprRef checked_index(ExprRef index, Dim extent);
 
 // The value of an integer or boolean literal; nullopt for anything else.
 std::optional<int64_t> as_int(const ExprRef& e);
+// The value of an integer or boolean literal, or of a size that is constant.
+std::optional<int64_t> known_int(const Expr& e);
 // The Dim of an i64 literal or DimValue.
 std::optional<Dim> as_dim(const ExprRef& e);
+
+// Whether an evaluation of this operation, with its operands, can stop the kernel.
+bool can_fail(const Binary& operation);
 
 // One line of text, for messages; shared parts get names: `t0 * t0 where t0 = x[i] + 1`.
 std::string to_text(const ExprRef& e);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "loop/affine.h"
-#include "loop/scalar_ops.h"
 #include "loop/walk.h"
 #include "object/shape.h"
 
@@ -25,10 +24,8 @@ bool is_input(const Kernel& kernel, const Buffer* buffer) {
 
 // In a kernel in bounds.
 bool may_fail(const Expr& e) {
-  if (e.kind == ExprKind::kCheckedIndex) return true;
-  if (e.kind != ExprKind::kBinary) return false;
-  const auto& binary = static_cast<const Binary&>(e);
-  return can_fail(binary.op, binary.a->dtype) && as_int(binary.b).value_or(0) == 0;
+  return e.kind == ExprKind::kCheckedIndex ||
+         (e.kind == ExprKind::kBinary && can_fail(static_cast<const Binary&>(e)));
 }
 
 std::optional<int64_t> known_bytes(const Buffer& buffer) {

@@ -175,8 +175,7 @@ void FunctionTranslator::receive_result(const Instruction& in) {
 
 // Goes on if the result is of that kind; otherwise bytecode goes on behind the call.
 void FunctionTranslator::check_result(uint32_t r, Kind expected, Words result) {
-  llvm::Value* type = b_.getInt32(static_cast<uint32_t>(type_index_of(expected)));
-  llvm::Value* fits = b_.CreateICmpEQ(b_.CreateTrunc(result.head, m_.i32), type);
+  llvm::Value* fits = w_.has_type(b_, result.head, type_index_of(expected));
   rarely(b_.CreateNot(fits), [&] {
     w_.store_words(b_, home(r), result);
     w_.leave(b_, arguments(), op() + 1);
@@ -355,9 +354,7 @@ FunctionTranslator::DirectClosure FunctionTranslator::direct_closure(const Instr
   const PieceArguments before = arguments();
   DirectClosure made;
   made.words = w_.load_words(b_, home(callee.index()));
-  require(b_.CreateICmpEQ(b_.CreateTrunc(made.words.head, m_.i32),
-                          b_.getInt32(static_cast<uint32_t>(TypeIndex::Function))),
-          "function");
+  require(w_.has_type(b_, made.words.head, TypeIndex::Function), "function");
   llvm::Value* closure = b_.CreateIntToPtr(made.words.payload, m_.pointer);
   require(b_.CreateICmpEQ(m_.field(b_, m_.pointer, closure, CodeLayout::kFunctionCall),
                           w_.closure_call(b_, before)),
@@ -413,10 +410,7 @@ FunctionTranslator::DirectClosure FunctionTranslator::direct_closure(const Instr
             w_.load_words(b_, w_.address(b_, closure,
                                          CodeLayout::kClosureCaptures +
                                              static_cast<int64_t>(i) * CodeLayout::kRegisterBytes));
-        llvm::Value* is_plain =
-            b_.CreateICmpNE(b_.CreateTrunc(words.head, m_.i32),
-                            b_.getInt32(static_cast<uint32_t>(TypeIndex::Tensor)));
-        plain = b_.CreateAnd(plain, is_plain);
+        plain = b_.CreateAnd(plain, b_.CreateNot(is_tensor(words)));
         captures.push_back(words);
       }
       b_.CreateCondBr(plain, ready, machine);

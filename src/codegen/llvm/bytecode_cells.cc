@@ -115,12 +115,11 @@ void FunctionTranslator::require(llvm::Value* condition, llvm::BasicBlock* other
 }
 
 llvm::Value* FunctionTranslator::is_tensor(Words words) {
-  return b_.CreateICmpEQ(b_.CreateTrunc(words.head, m_.i32), b_.getInt32(TypeIndex::Tensor));
+  return w_.has_type(b_, words.head, TypeIndex::Tensor);
 }
 
 llvm::Value* FunctionTranslator::object_of(Words words, int32_t type, llvm::BasicBlock* otherwise) {
-  const auto index = static_cast<uint32_t>(type);
-  require(b_.CreateICmpEQ(b_.CreateTrunc(words.head, m_.i32), b_.getInt32(index)), otherwise);
+  require(w_.has_type(b_, words.head, type), otherwise);
   return b_.CreateIntToPtr(words.payload, m_.pointer);
 }
 

@@ -183,8 +183,7 @@ void FunctionTranslator::check_parameters() {
   llvm::Value* as_expected = b_.getTrue();
   for (uint32_t i = 0; i < count; ++i) {
     if (!is_number(now_.kinds[i])) continue;
-    llvm::Value* type = b_.getInt32(static_cast<uint32_t>(type_index_of(now_.kinds[i])));
-    llvm::Value* fits = b_.CreateICmpEQ(b_.CreateTrunc(parameter(i).head, m_.i32), type);
+    llvm::Value* fits = w_.has_type(b_, parameter(i).head, type_index_of(now_.kinds[i]));
     as_expected = b_.CreateAnd(as_expected, fits);
   }
   rarely(b_.CreateNot(as_expected), [&] {

@@ -13,11 +13,16 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "codegen/llvm/bytecode_flow.h"
 #include "codegen/llvm/bytecode_writer.h"
 #include "codegen/llvm/register_kind.h"
+
+namespace tenon::vm {
+struct DimPattern;  // vm/isa/code_builder.h
+}  // namespace tenon::vm
 
 namespace tenon::codegen {
 
@@ -232,7 +237,7 @@ class FunctionTranslator {
 
   // ---- bytecode_tensors.cc ----
   bool match_tensor(const vm::Instruction& in);
-  bool may_match(const vm::Instruction& in) const;
+  bool may_match(vm::Arg value, std::span<const vm::DimPattern> sizes) const;
 
   BytecodeWriter& w_;
   ModuleWriter& m_;

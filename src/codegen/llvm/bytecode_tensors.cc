@@ -1,12 +1,14 @@
 // Tensors as compiled code reads them itself: their dtypes and sizes.
 #include "codegen/llvm/bytecode_function.h"
 #include "object/type_index.h"
+#include "vm/isa/code_builder.h"
 
 namespace tenon::codegen {
 
 using vm::Arg;
 using vm::CodeLayout;
 using vm::DimMatch;
+using vm::DimPattern;
 using vm::Instruction;
 using vm::Opcode;
 
@@ -15,25 +17,18 @@ namespace {
 // Matches of more sizes are left to the machine.
 constexpr size_t kMostSizes = 8;
 
-struct Size {
-  DimMatch match;
-  Arg operand;
-};
-
-std::vector<Size> sizes_of(const Instruction& in) {
-  std::vector<Size> sizes;
+std::vector<DimPattern> patterns_of(const Instruction& in) {
+  std::vector<DimPattern> patterns;
   for (uint32_t i = vm::operand(Opcode::MatchTensor, "dims"); i < in.operands.size(); i += 2) {
-    sizes.push_back({static_cast<DimMatch>(in.arg(i).value()), in.arg(i + 1)});
+    patterns.push_back({static_cast<DimMatch>(in.arg(i).value()), in.arg(i + 1)});
   }
-  return sizes;
+  return patterns;
 }
 
 }  // namespace
 
 // Whether the sizes can be compared before the first is stored.
-bool FunctionTranslator::may_match(const Instruction& in) const {
-  const Arg value = in.arg(vm::operand(Opcode::MatchTensor, "value"));
-  const std::vector<Size> sizes = sizes_of(in);
+bool FunctionTranslator::may_match(Arg value, std::span<const DimPattern> sizes) const {
   if (!value.is_register() || kind_of_operand(value) != Kind::Any || sizes.size() > kMostSizes) {
     return false;
   }
@@ -48,10 +43,10 @@ bool FunctionTranslator::may_match(const Instruction& in) const {
 
 // The machine reports what doesn't match.
 bool FunctionTranslator::match_tensor(const Instruction& in) {
-  if (!writing() || !may_match(in)) return false;
   const Arg value = in.arg(vm::operand(Opcode::MatchTensor, "value"));
+  const std::vector<DimPattern> sizes = patterns_of(in);
+  if (!writing() || !may_match(value, sizes)) return false;
   const uint64_t dtype = in.arg(vm::operand(Opcode::MatchTensor, "dtype")).as_dtype().word();
-  const std::vector<Size> sizes = sizes_of(in);
   llvm::BasicBlock* const other = new_block("other");
   llvm::Value* tensor = object_of(w_.load_words(b_, home(value.index())), TypeIndex::Tensor, other);
   llvm::Value* rank_and_dtype = m_.field(b_, m_.i64, tensor, CodeLayout::kTensorRankAndDtype);

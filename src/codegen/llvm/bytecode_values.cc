@@ -129,9 +129,7 @@ void FunctionTranslator::run(vm::CodeFunction vm::CodeRuntime::*function, llvm::
 }
 
 void FunctionTranslator::release(Words words) {
-  llvm::Value* type = b_.CreateTrunc(words.head, m_.i32);
-  llvm::Value* is_object =
-      b_.CreateICmpSGE(type, b_.getInt32(static_cast<uint32_t>(TypeIndex::ObjectBegin)));
+  llvm::Value* is_object = w_.is_object(b_, words.head);
   llvm::BasicBlock* const object = new_block("release");
   llvm::BasicBlock* const shared = new_block("shared");
   llvm::BasicBlock* const last = new_block("last");
@@ -299,8 +297,7 @@ llvm::Value* FunctionTranslator::floating(Arg operand, Kind as) {
     const uint32_t r = operand.index();
     if (writing()) {
       const Words words = w_.load_words(b_, home(r));
-      leave_unless(
-          b_.CreateICmpEQ(b_.CreateTrunc(words.head, m_.i32), b_.getInt32(TypeIndex::Float)));
+      leave_unless(w_.has_type(b_, words.head, TypeIndex::Float));
       bits = words.payload;
       b_.CreateStore(bits, local(r));
     }

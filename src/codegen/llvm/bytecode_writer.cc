@@ -111,14 +111,21 @@ Words BytecodeWriter::number(int32_t type, llvm::Value* payload) const {
   return {llvm::ConstantInt::get(m.i64, static_cast<uint64_t>(type)), payload};
 }
 
+llvm::Value* BytecodeWriter::has_type(Builder& b, llvm::Value* head, int32_t type) const {
+  return b.CreateICmpEQ(b.CreateTrunc(head, m.i32), b.getInt32(static_cast<uint32_t>(type)));
+}
+
+llvm::Value* BytecodeWriter::is_object(Builder& b, llvm::Value* head) const {
+  return b.CreateICmpSGE(b.CreateTrunc(head, m.i32),
+                         b.getInt32(static_cast<uint32_t>(TypeIndex::ObjectBegin)));
+}
+
 void BytecodeWriter::retain(Builder& b, Words words) const {
   llvm::Function* f = b.GetInsertBlock()->getParent();
   auto* count = llvm::BasicBlock::Create(m.context, "count", f);
   auto* add = llvm::BasicBlock::Create(m.context, "retain", f);
   auto* done = llvm::BasicBlock::Create(m.context, "retained", f);
-  llvm::Value* type = b.CreateTrunc(words.head, m.i32);
-  b.CreateCondBr(b.CreateICmpSGE(type, b.getInt32(static_cast<uint32_t>(TypeIndex::ObjectBegin))),
-                 count, done);
+  b.CreateCondBr(is_object(b, words.head), count, done);
   b.SetInsertPoint(count);
   llvm::Value* object = b.CreateIntToPtr(words.payload, m.pointer);
   llvm::LoadInst* strong = b.CreateLoad(m.i32, object);
@@ -133,11 +140,8 @@ void BytecodeWriter::retain(Builder& b, Words words) const {
 }
 
 llvm::Value* BytecodeWriter::borrowed(Builder& b, llvm::Value* head) const {
-  llvm::Value* type = b.CreateTrunc(head, m.i32);
-  llvm::Value* negated = b.CreateZExt(b.CreateNeg(type), m.i64);
-  return b.CreateSelect(
-      b.CreateICmpSGE(type, b.getInt32(static_cast<uint32_t>(TypeIndex::ObjectBegin))), negated,
-      head);
+  llvm::Value* negated = b.CreateZExt(b.CreateNeg(b.CreateTrunc(head, m.i32)), m.i64);
+  return b.CreateSelect(is_object(b, head), negated, head);
 }
 
 void BytecodeWriter::write() {

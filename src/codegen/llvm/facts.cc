@@ -16,13 +16,6 @@ namespace {
 
 constexpr int64_t kMaxLanes = 64;
 
-std::optional<int64_t> literal_value(const loop::Expr& e) {
-  if (e.kind == ExprKind::kLiteral && !e.dtype.is_float())
-    return static_cast<const loop::Literal&>(e).bits;
-  if (e.kind == ExprKind::kDimValue) return static_cast<const loop::DimValue&>(e).dim.as_const();
-  return std::nullopt;
-}
-
 // Whether it consists only of literals and sizes.
 bool is_size(const loop::Expr& e) {
   if (e.kind == ExprKind::kLiteral || e.kind == ExprKind::kDimValue) return true;
@@ -114,9 +107,7 @@ bool Facts::can_fail(const loop::Expr& e) {
   if (!is_new) return it->second;
   bool result = false;
   if (e.kind == ExprKind::kBinary) {
-    const auto& binary = static_cast<const loop::Binary&>(e);
-    result =
-        loop::can_fail(binary.op, binary.a->dtype) && literal_value(*binary.b).value_or(0) == 0;
+    result = loop::can_fail(static_cast<const loop::Binary&>(e));
   }
   loop::for_operands(e, [&](const loop::ExprRef& a) { result = can_fail(*a) || result; });
   return can_fail_[&e] = result;
@@ -134,7 +125,7 @@ bool Facts::nonnegative(const loop::Expr& e) {
 bool Facts::find_nonnegative(const loop::Expr& e) {
   switch (e.kind) {
     case ExprKind::kLiteral: {
-      auto v = literal_value(e);
+      auto v = loop::known_int(e);
       return v && *v >= 0 && *v < (int64_t{1} << 32);
     }
     case ExprKind::kDimValue:
@@ -180,7 +171,7 @@ int64_t Facts::first_lane_multiple(const loop::Expr& e, int levels) {
     while (b != 0) std::swap(a %= b, b);
     return a;
   };
-  if (auto v = literal_value(e))
+  if (auto v = loop::known_int(e))
     return *v == 0 ? kAny : gcd(kAny, *v < 0 && *v != INT64_MIN ? -*v : *v);
   if (e.kind == ExprKind::kVar) {
     const auto& var = static_cast<const loop::Var&>(e);
@@ -228,16 +219,16 @@ std::optional<int64_t> Facts::find_lane_stride(const loop::Expr& e) {
     case BinaryOp::kSub:
       return *left - *right;
     case BinaryOp::kMul: {
-      auto factor = literal_value(*b.b);
+      auto factor = loop::known_int(*b.b);
       if (*right == 0 && factor && small(*factor)) return *left * *factor;
-      factor = literal_value(*b.a);
+      factor = loop::known_int(*b.a);
       if (*left == 0 && factor && small(*factor)) return *right * *factor;
       return std::nullopt;
     }
     // All lanes lie within one period if lane 0 is at a multiple of the width.
     case BinaryOp::kFloorDiv:
     case BinaryOp::kMod: {
-      auto period = literal_value(*b.b);
+      auto period = loop::known_int(*b.b);
       if (!period || *period <= 0 || *left != 1 || *period % vector_.width != 0 ||
           first_lane_multiple(*b.a) % vector_.width != 0)
         return std::nullopt;
