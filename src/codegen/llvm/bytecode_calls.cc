@@ -36,15 +36,6 @@ uint32_t callee_index(const Instruction& in) {
       .index();
 }
 
-// Whether argument i is register i.
-bool is_in_place(const Instruction& in) {
-  const std::span<const vm::Word> list = in.list();
-  for (size_t i = 0; i < list.size(); ++i) {
-    if (!Arg(list[i]).is_register() || Arg(list[i]).index() != i) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 // The registers from the base on, in bytes, for which a call must have room; for a tail call, whose
@@ -55,7 +46,7 @@ int64_t FunctionTranslator::room_of(const Instruction& in) const {
   size_t registers = 0;
   if (in.opcode() == Opcode::Call) {
     registers = own + others;
-  } else if (callee_index(in) != index_ || !is_in_place(in)) {
+  } else if (callee_index(in) != index_ || !vm::passes_in_place(in)) {
     registers = std::max(own, others) + callee.params.size();
   }
   return static_cast<int64_t>(registers) * CodeLayout::kRegisterBytes;

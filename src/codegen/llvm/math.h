@@ -2,8 +2,8 @@
 //
 // Each function exists once per module, element type and number of lanes, and is generated on first
 // use. exp, log, tanh, erf and sigmoid have their own f32 forms and are inlined into vector loops;
-// the rest of f32 is computed in f64 and rounded. README.md lists the error bounds, which
-// math_test.cc asserts. Sources: Cody and Waite's and Payne and Hanek's argument reductions,
+// the rest of f32 is computed in f64 and rounded. docs/semantics.md lists the error bounds,
+// which math_test.cc asserts. Sources: Cody and Waite's and Payne and Hanek's argument reductions,
 // Dekker's products, our own polynomials (minimax.py). Private to this folder: it exposes LLVM
 // types.
 //

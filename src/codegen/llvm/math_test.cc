@@ -1,4 +1,4 @@
-// The error bounds in README.md's table, in units in the last place of the exact result, over dense
+// The error bounds in docs/semantics.md, in units in the last place of the exact result, over dense
 // sweeps of the arguments: every exponent, both signs, denormals, infinities and NaN. The reference
 // is long double, with a 64-bit mantissa.
 #include <gtest/gtest.h>

@@ -4,6 +4,12 @@
 // call's account in force combines the one of its machine or function value with those of the calls
 // around it: the strictest of each limit holds, and cancelling any of them stops the call. Function
 // values that the call makes carry the account in force to whatever machine and thread calls them.
+//
+// A function value that is called within a call runs on that call's machine, whatever its Program.
+// If its account adds nothing to the one in force, as that of a closure which the running call
+// made, the call shares its stack and limits. Any other enters through Machine::call_code, where
+// Machine::Bounds gives it at most what the call around it has left, registers it with everyone who
+// may cancel it, and finally charges the call around it.
 #pragma once
 
 #include <atomic>
@@ -23,8 +29,9 @@ struct Limits {
   // One unit per function entry and per taken backward jump.
   int64_t fuel = std::numeric_limits<int64_t>::max();
   std::chrono::nanoseconds deadline = std::chrono::nanoseconds::max();  // from the call's start
-  // Stack, storage from the machine's pools, objects, and workspace of packed functions and
-  // kernels; 0 for no limit.
+  // The stack, the pool's blocks with their headers and alignment, every object made during the
+  // call (object/object_budget.h), and what packed functions and kernels allocate on any thread
+  // (device/call_context.h). What outlives the call is no longer counted. 0 for no limit.
   size_t memory = 0;
   uint32_t depth = 1 << 20;                // frames
   size_t stack_bytes = size_t{256} << 20;  // of registers; address space, not memory

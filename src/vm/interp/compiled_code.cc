@@ -132,16 +132,11 @@ void CompiledCode::attend(Machine& m, const Op&, AnyView*, uint64_t) {
   Dispatch::stop_if_asked(m);
 }
 
+template <int new_frames>
 void CompiledCode::charge_call(Machine& m, const Op&, AnyView* base, uint64_t bytes) {
   Dispatch::stop_if_asked(m);
   --m.fuel_;
-  Dispatch::grow_stack(m, base + bytes / kRegisterBytes, m.frame_ - 1);
-}
-
-void CompiledCode::charge_tail_call(Machine& m, const Op&, AnyView* base, uint64_t bytes) {
-  Dispatch::stop_if_asked(m);
-  --m.fuel_;
-  Dispatch::grow_stack(m, base + bytes / kRegisterBytes, m.frame_);
+  Dispatch::grow_stack(m, base + bytes / kRegisterBytes, m.frame_ - new_frames);
 }
 
 CodePiece CompiledCode::piece_of(const Machine& m, const FunctionCode& function) {
@@ -220,8 +215,8 @@ void CompiledCode::run(Machine& m, const CodeTable& table, const FunctionCode& f
       .run = guarded<run_instruction>,
       .released = released,
       .attend = guarded<attend>,
-      .charge_call = guarded<charge_call>,
-      .charge_tail_call = guarded<charge_tail_call>,
+      .charge_call = guarded<charge_call<1>>,
+      .charge_tail_call = guarded<charge_call<0>>,
       .call_closure = guarded<call_closure>,
       .tail_call_closure = guarded<tail_call_closure>,
       .constant = constant,

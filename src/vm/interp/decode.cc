@@ -90,16 +90,6 @@ const Row* find(const Row (&table)[N], T Row::*field, T value) {
   return nullptr;
 }
 
-// Whether a tail call calls its own function, with each argument already in its parameter's
-// register.
-bool is_in_place(const CallOperands& o, const FunctionCode* function) {
-  if (o.callee != function) return false;
-  for (size_t i = 0; i < o.args.size(); ++i) {
-    if (o.args[i].constant || o.args[i].reg != static_cast<int32_t>(i)) return false;
-  }
-  return true;
-}
-
 template <class Integer>
 bool fits(int64_t v) {
   return v == static_cast<Integer>(v);
@@ -482,7 +472,7 @@ Handler Decoder::call(Op& op, const Instruction& in) {
     o.contiguous = o.contiguous && !arguments[i].constant && !arguments[i].borrowed &&
                    arguments[i].reg == arguments[0].reg + static_cast<int32_t>(i);
   }
-  if (in.opcode() == Opcode::TailCall && is_in_place(o, function_)) {
+  if (in.opcode() == Opcode::TailCall && o.callee == function_ && passes_in_place(in)) {
     op.a = jump(-static_cast<int32_t>(out_.ops.size() - function_->first_op));
     op.b = function_->params * kRegisterBytes;
     return Handler::TailCallInPlace;

@@ -58,8 +58,11 @@ class Dispatch {
   [[noreturn]] static void fail_overflow(Machine& m);
   [[noreturn]] static void fail_packed(const PackedSlot& slot);
   static void packed_call(Machine& m, const Op& op, AnyView* base);
-  // Runs the calls behind `head`: each on one of up to Machine::inter_op_ threads, or in order if
-  // there is only one thread, or something to attend to.
+  // Runs the calls behind `head` as chunks of a parallel loop: each on one of up to
+  // Machine::inter_op_ threads, or in order if there is only one thread, or something to attend to,
+  // such as an instrument. On a thread other than the machine's, a call has the machine as its
+  // CallContext, which allocates nothing there, but no current machine. So only calls with
+  // destinations are worth grouping.
   static void concurrent_calls(Machine& m, const Op& head, AnyView* base);
   // What a packed call does besides if the machine has attention. Before the call, true if the
   // instrument skips it; the result is then already written.

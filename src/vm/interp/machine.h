@@ -77,7 +77,11 @@ struct MachineState {
 // Settings of a machine other than limits.
 struct MachineOptions {
   // Debug mode: storage reads as kPoison (device/call_context.h) before it is first written and
-  // after its last use, so that a wrong memory plan shows in the results.
+  // after its last use, so that a wrong memory plan shows in the results. New memory is filled with
+  // it, and so are freed blocks; alloc_tensor fills its part of a storage, both then and when the
+  // last view of it dies; `tenon.append` moves what it would grow in place and fills the old
+  // memory. Data that a program wrote and may still read never changes. Without it, new memory of
+  // an untrusted program is zero, so that the program can't read data of others.
   bool poison = false;
   // Takes each block of memory from the system and returns it when it is freed, instead of keeping
   // it for later allocations.
@@ -183,7 +187,10 @@ class Machine final : private CallContext, private MachineState {
   }
   // Makes a value from outside of the program one that a register may hold: a tensor becomes
   // read-only if the program may not write it, and is copied if it isn't compact or aligned to its
-  // elements.
+  // elements. A program may write a tensor only if this call allocated its memory for it. All that
+  // enters passes here (arguments, captures, results of packed functions, fields of containers),
+  // and kernels and packed functions check that bit, so nothing writes to tensors of the caller, of
+  // another Program, or of an earlier call.
   void protect(Any* value) {
     if (value->type_index == TypeIndex::Tensor) protect_tensor(value);
   }

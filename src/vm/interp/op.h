@@ -1,6 +1,10 @@
 // The pre-decoded form of code, which the dispatch loop runs: one Op per instruction of the file,
 // at the same index, so that jumps and backtraces need no maps. If a fused Op does the work of two
 // instructions, the second one stays behind it for jumps that target it.
+//
+// The loop's speed depends on how early the next addresses are known: an Op holds registers and
+// jumps as byte offsets and a callee as a distance, so that each address takes one load and one
+// addition.
 #pragma once
 
 #include <atomic>

@@ -44,6 +44,15 @@ OperandRole role_of(OperandKind kind, uint32_t part, Arg first) {
   return OperandRole::Unused;
 }
 
+bool passes_in_place(const Instruction& call) {
+  const std::span<const Word> arguments = call.list();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Arg argument(arguments[i]);
+    if (!argument.is_register() || argument.index() != i) return false;
+  }
+  return true;
+}
+
 OperandRole role_of(const Instruction& instruction, uint32_t word) {
   uint32_t part = 0;
   const OperandKind kind = instruction.info->spec_at(word, &part).kind;

@@ -121,6 +121,9 @@ inline bool writes_borrowed(const Instruction& instruction) {
          (instruction.opcode() == Opcode::Move && instruction.arg(kSource).is(ArgKind::Borrowed));
 }
 
+// Whether each argument of a call is already in the register of its parameter.
+bool passes_in_place(const Instruction& call);
+
 // An operand word as text: "%3", "%3!", "%3&", "-7", "#2", "@1", "$1", "L40", "f32", "cpu:0", "_".
 // Functions, packed functions and labels are shown by number; the disassembler inserts names.
 std::string to_text(Arg arg);
