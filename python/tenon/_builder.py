@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _compiler
@@ -41,7 +42,7 @@ class Builder:
     Data types are stated in the language, and their values made and matched by name:
 
     >>> b = tenon.ir.Builder()
-    >>> b.types("type tree { Leaf, Node(tree, i64, tree) }")
+    >>> b.define("type tree { Leaf, Node(tree, i64, tree) }")
     >>> b.declare("total", "fn(tree) -> i64")
     >>> with b.function("total", t="tree") as t:
     ...     b.result(b.match(t, {
@@ -52,32 +53,50 @@ class Builder:
     ...     b.result(b.call("total", b.construct("Node", b.construct("Leaf"), x, b.construct("Leaf"))))
     >>> b.module().interpret("main", 7)
     7
+
+    Functions may be polymorphic, written in the language, or imported:
+
+    >>> b = tenon.ir.Builder()
+    >>> b.import_("std/list.tn", "l")
+    >>> b.define("fn @twice(%x: i64) -> i64 { mul(%x, 2) }")
+    >>> with b.function("last", type_params=["T"], xs="list[T]", otherwise="T") as (xs, otherwise):
+    ...     b.result(b.match(b.call("l.reverse", xs), {"Nil": lambda: otherwise, "Cons(x, _)": lambda x: x}))
+    >>> with b.function("main", xs="list[i64]") as xs:
+    ...     b.result(b.call("last", b.call("l.map", b.function_value("twice"), xs), 0))
+    >>> b.module().interpret("main", [1, 2, 3])
+    6
     """
 
     def __init__(self) -> None:
-        self._functions: dict[str, Object] = {}
-        self._types: dict[str, Object] = {}
-        self._data_types: dict[str, Object] = {}
-        self._definitions = ""
-        self._builder: Object | None = None
+        self._builder: Object = _call("tenon.build_begin")
+        self._in_function = False
         self._result: Any = None
 
     def module(self) -> Any:
-        """The module of the functions built so far, checked."""
-        missing = [name for name in self._types if name not in self._functions]
-        if missing:
-            raise ValueError(f"declared but not built: {', '.join(missing)}")
-        return _call("tenon.build_module", self._functions, None, self._data_types)
+        """The module of the functions that were built or defined so far, checked."""
+        return _call("tenon.build_module", self._builder)
 
-    def types(self, definitions: str) -> None:
-        """Makes data types known: ``b.types("type tree[T] { Leaf, Node(tree[T], T, tree[T]) }")``."""
-        both = f"{self._definitions}\n{definitions}"
-        self._data_types = _call("tenon.build_types", both)
-        self._definitions = both
+    def define(self, text: str) -> None:
+        """Adds what a text in the language defines, data types, functions and kernels:
+        ``b.define("type tree[T] { Leaf, Node(tree[T], T, tree[T]) }")``."""
+        _call("tenon.build_define", self._builder, text)
+
+    def import_(
+        self,
+        file: str,
+        name: str,
+        *,
+        import_path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+    ) -> None:
+        """Makes the data types and functions of a file known: after ``b.import_("std/list.tn", "l")``,
+        ``b.call("l.map", f, xs)`` calls its function ``map``. Other files lie in the current folder, in one of the folders of
+        ``import_path``, or below them."""
+        _call("tenon.build_import", self._builder, file, name, _compiler.import_path_of(import_path))
 
     def declare(self, name: str, type: str | Object) -> None:
-        """States the type of a function that is built later, so that others can call it."""
-        self._types[name] = _call("tenon.build_type_of", type, self._data_types) if isinstance(type, str) else type
+        """States the type of a function that is built later, so that others and itself can call it:
+        ``b.declare("length", "fn[T](list[T]) -> i64")``."""
+        _call("tenon.build_declare", self._builder, name, type)
 
     @contextlib.contextmanager
     def function(
@@ -86,6 +105,7 @@ class Builder:
         params: Mapping[str, str | Object] | None = None,
         /,
         *,
+        type_params: Sequence[str] = (),
         export: bool = True,
         inline: bool = True,
         results: Sequence[str] | None = None,
@@ -93,27 +113,29 @@ class Builder:
     ) -> Iterator[Any]:
         """A function with these parameters, as a context that gives its operands: one, or a tuple of several.
 
-        Parameters are keyword arguments, or a dict for other names. ``results`` names the results. Without ``export``,
-        hosts can't call it; without ``inline``, its calls stay calls.
+        Parameters are keyword arguments, or a dict for other names; ``type_params`` are what their types may name beside
+        the language's. ``results`` names the results. Without ``export``, hosts can't call it; without ``inline``, its calls
+        stay calls.
         """
-        if self._builder is not None:
+        if self._in_function:
             raise ValueError("a function is being built: end its block first")
-        types = {**(params or {}), **more}
-        builder = self._builder = _call("tenon.build_begin", self._types, self._data_types)
+        self._in_function = True
         self._result = None
         try:
-            operands = tuple(_call("tenon.build_param", builder, n, t) for n, t in types.items())
+            for t in type_params:
+                _call("tenon.build_type_param", self._builder, t)
+            types = {**(params or {}), **more}
+            operands = tuple(_call("tenon.build_param", self._builder, n, t) for n, t in types.items())
             yield operands[0] if len(operands) == 1 else operands
             if self._result is None:
                 raise ValueError(f"'{name}' has no result: call b.result(...) at the end of its block")
             attributes: dict[str, Any] = {k: v for k, v in {"export": export, "inline": inline}.items() if not v}
             if results is not None:
                 attributes["results"] = list(results)
-            made = _call("tenon.build_finish", builder, name, self._result[0], attributes)
+            _call("tenon.build_finish", self._builder, name, self._result[0], attributes)
         finally:
-            self._builder = None
-        self._functions[name] = made
-        self._types.setdefault(name, _type_of(made))
+            self._in_function = False
+            _call("tenon.build_discard", self._builder)
 
     def result(self, *values: Any) -> None:
         """Sets the result of the function: one operand, or a tuple of several."""
@@ -254,7 +276,7 @@ class Builder:
 
     @property
     def _current(self) -> Object:
-        if self._builder is None:
+        if not self._in_function:
             raise ValueError("no function is being built: use `with b.function(name, ...)`")
         return self._builder
 
@@ -262,9 +284,3 @@ class Builder:
 def _of_list(function: Callable[..., Any]) -> Callable[[Sequence[Object]], Any]:
     """The function as one of a list of its arguments."""
     return lambda arguments: function(*arguments)
-
-
-def _type_of(function: Object) -> Object:
-    """The type of a function node."""
-    params = [p.type for p in function.params]
-    return _call("tenon.build_node", "graph.FunctionType", {"params": params, "result": function.result_type})

@@ -154,7 +154,7 @@ def test_a_builder_says_what_is_missing():
             b.rellu(x)
         b.result(x)
     b.declare("later", "fn(i64) -> i64")
-    with pytest.raises(ValueError, match="declared but not built: later"):
+    with pytest.raises(ValueError, match="'later' is declared but not built"):
         b.module()
 
 
@@ -192,15 +192,13 @@ def test_the_content_says_what_a_file_is(relu_model, tmp_path):
 
 def test_a_declaration_is_of_a_function():
     b = tenon.ir.Builder()
-    b.declare("f", "i64")
     with pytest.raises(tenon.UsageError, match="'f' is declared, but not as a function"):
-        with b.function("main", x="i64") as x:
-            b.result(b.call("f", x))
+        b.declare("f", "i64")
 
 
 def test_a_function_may_have_the_name_of_a_type():
     b = tenon.ir.Builder()
-    b.types("type tree { Leaf, Node(tree, tree) }")
+    b.define("type tree { Leaf, Node(tree, tree) }")
     b.declare("tree", "fn(i64) -> tree")
     with b.function("tree", n="i64") as n:
         b.result(b.construct("Leaf"))
@@ -241,7 +239,10 @@ def test_the_builder_reaches_every_function_that_builds(monkeypatch):
     module = b.module()
     with b.function("literal", x="i64") as x:
         b.result(b.call(b.closure({"y": "i64"}, "i64", lambda y: b.add(y, x)), 1))
-    b.types("type tree[T] { Leaf, Node(tree[T], T, tree[T]) }")
+    b.define("type tree[T] { Leaf, Node(tree[T], T, tree[T]) }")
+    b.import_("std/list.tn", "l")
+    with b.function("same", type_params=["T"], x="T") as x:
+        b.result(x)
     with b.function("values", x="tensor[n; f32]", t="tree[f32]") as (x, t):
         added = b.call(b.function_value("helper"), b.size("2*n"))
         first = b.array_get(b.array("f32", b.scalar(0.5, "f32"), 2), 1)
@@ -309,3 +310,64 @@ def test_a_function_has_one_result():
         with b.function("main", x="i64") as x:
             b.result(x)
             b.result(x)
+
+
+RETURNS = """
+fn @string(%n: i64) -> string {
+  packed "test.returns"(%n) -> string
+}
+fn @array(%n: i64) -> i64 {
+  %x = packed "test.returns"(%n) -> array[i64]
+  array_length(%x)
+}
+fn @pair(%n: i64) -> i64 {
+  %x = packed "test.returns"(%n) -> (i64, array[i64])
+  %x.0
+}
+fn @list(%n: i64) -> i64 {
+  %x = packed "test.returns"(%n) -> list[i64]
+  match %x {
+    Nil => { 0 }
+    Cons(%y, _) => { %y }
+  }
+}
+fn @closure(%n: i64) -> i64 {
+  %f = packed "test.returns"(%n) -> fn(i64) -> i64
+  %f(%n)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "function, wrong, expected",
+    [
+        ("string", 5, "string"),
+        ("array", 5, r"array\[i64\]"),
+        ("array", "ab", r"array\[i64\]"),
+        ("pair", (1,), r"\(i64, array\[i64\]\)"),
+        ("pair", (1, 2), r"array\[i64\]"),
+        ("list", 5, r"list\[i64\]"),
+        ("list", [4, 5], r"list\[i64\]"),
+        ("closure", 5, r"fn\(i64\) -> i64"),
+    ],
+)
+def test_a_registered_function_keeps_to_the_type_that_its_call_states(function, wrong, expected):
+    tenon.register_func("test.returns", lambda n: wrong, override=True)
+    module = tenon.ir.parse(RETURNS)
+    words = rf"(?s)function 'test.returns' returned .*doesn't fit its declared type.*expected +{expected}"
+    with pytest.raises(tenon.ExecutionError, match=words):
+        tenon.compile(module)[function](1)
+    with pytest.raises(tenon.ExecutionError, match=words):
+        module.interpret(function, 1)
+
+
+def test_a_module_whose_types_carry_values_is_interpreted():
+    module = tenon.ir.parse("""
+    fn @sizes(%x: tensor[2, n; f32], %three: i64 = [3]) -> (i64 = [n], tensor[2; i64] = [2, n]) {
+      %n = size(n)
+      %shape = shape_of(%x)
+      (%n, %shape)
+    }""")
+    x = np.ones((2, 5), "float32")
+    for number, shape in (module.interpret("sizes", x, 3), tenon.compile(module)["sizes"](x, 3)):
+        assert (number, shape.tolist()) == (5, [2, 5])

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "driver/host_options.h"
+#include "graph/ir/calls.h"
 #include "graph/ir/check.h"
 #include "graph/ir/expected_types.h"
+#include "graph/ir/name_text.h"
 #include "graph/ir/op.h"
-#include "graph/ir/text.h"
 #include "graph/ir/typed_text.h"
 #include "graph/ir/value_words.h"
 #include "object/reflect.h"
@@ -20,9 +22,44 @@ using graph::Operand;
   throw Error(ErrorKind::Usage, cat("this is not ", wanted)).found(repr(found, 200));
 }
 
-graph::Builder& builder_of(const BuilderRef& builder) {
+BuilderObj& module_of(const BuilderRef& builder) {
   if (!builder) throw Error(ErrorKind::Usage, "the builder is none");
-  return builder->builder;
+  return *builder;
+}
+
+// What the functions of the module may name.
+graph::Signatures signatures_of(const BuilderObj& module) {
+  graph::Signatures known;
+  for (const auto* functions :
+       {&module.defined.functions, &module.defined.imported, &module.functions}) {
+    for (const auto& [name, f] : *functions) known.functions.set(name, graph::type_of(*f));
+  }
+  for (const auto& [name, type] : module.declared) known.functions.set(name, type);
+  known.written = module.defined.written;
+  known.kernels = module.defined.kernels;
+  for (const auto& [name, adt] : module.defined.adts) known.add_type(adt);
+  return known;
+}
+
+// What was added to the module is known in the function that is being built, too.
+void renew_signatures(BuilderObj& module) {
+  if (module.function) module.function->set_signatures(signatures_of(module));
+}
+
+// The builder of the function, which begins unless one is being built.
+graph::Builder& builder_of(const BuilderRef& builder) {
+  BuilderObj& module = module_of(builder);
+  if (!module.function) {
+    module.function.emplace(signatures_of(module));
+    module.function->at(Span::node("(built)"));
+  }
+  return *module.function;
+}
+
+// The name of a function as the module has it: "std/list.map" for "l.map".
+String full_name(const BuilderObj& module, const String& function) {
+  const auto imported = module.full_names.find(function.str());
+  return imported == module.full_names.end() ? function : imported->second;
 }
 
 Operand operand_of(const Any& value) {
@@ -87,8 +124,8 @@ std::vector<Operand> operands_of(graph::Builder& builder, const Array<Any>& valu
 }
 
 // Null for an unknown function.
-graph::TypeRef type_of_global(const BuilderObj& builder, const String& function) {
-  const graph::TypeRef* known = builder.signatures.functions.find(function);
+graph::TypeRef type_of_global(const graph::Builder& builder, const String& function) {
+  const graph::TypeRef* known = builder.signatures().functions.find(function);
   return known ? *known : nullptr;
 }
 
@@ -122,8 +159,8 @@ std::vector<Operand> operator_operands(const Array<Any>& values) {
 
 graph::TypeRef type_of_value(const BuilderRef& builder, const Any& type) {
   if (type.is<String>()) {
-    builder_of(builder);
-    return graph::parse_type(type.as<String>(), builder->types);
+    const BuilderObj& module = module_of(builder);
+    return graph::parse_type(type.as<String>(), module.defined.adts, module.type_params);
   }
   if (type.is_none() || !type.is<graph::TypeRef>()) fail("a type, nor the text of one", type);
   return type.as<graph::TypeRef>();
@@ -198,6 +235,30 @@ graph::Builder::LoopBody body_of(graph::Builder& builder, const Function& functi
   };
 }
 
+// Makes known what the texts define. The module stays as it is if they are wrong.
+void define(BuilderObj& module, std::string imports, std::string text,
+            std::vector<std::string> import_paths) {
+  graph::Definitions defined =
+      graph::parse_definitions(imports + text, "definitions", import_paths);
+  for (const auto& [name, function] : defined.functions) {
+    if (!module.functions.contains(name) && !module.declared.contains(name)) continue;
+    throw Error(ErrorKind::Usage, cat("there is a function '", printable(name), "' already"));
+  }
+  module.full_names.clear();
+  for (const auto& [name, shown] : defined.written) module.full_names.emplace(shown.str(), name);
+  module.defined = std::move(defined);
+  module.imports = std::move(imports);
+  module.text = std::move(text);
+  module.import_paths = std::move(import_paths);
+  renew_signatures(module);
+}
+
+// Throws if a function of this name was built or defined.
+void require_new(const BuilderObj& module, const String& function) {
+  if (!module.functions.contains(function) && !module.defined.functions.contains(function)) return;
+  throw Error(ErrorKind::Usage, cat("there is a function '", printable(function), "' already"));
+}
+
 graph::CheckKind check_kind(const String& kind) {
   if (kind == "equal") return graph::CheckKind::kEqual;
   if (kind == "less_equal") return graph::CheckKind::kLessEqual;
@@ -225,14 +286,6 @@ graph::TypeRef build_type(const String& text) {
   return graph::parse_type(text);
 }
 
-graph::TypeRef build_type_of(const String& text, const Any& types) {
-  return graph::parse_type(text, map_or_empty<DataTypes>(types, "a map of data types"));
-}
-
-DataTypes build_types(const String& text) {
-  return graph::parse_module(text, "types")->adts;
-}
-
 Operand build_constant(const Any& value) {
   switch (value.type_index) {
     case TypeIndex::Int:
@@ -251,25 +304,58 @@ Operand build_constant(const Any& value) {
   }
 }
 
-BuilderRef build_begin(const Any& functions, const Any& types) {
-  graph::Signatures signatures;
-  const auto declared =
-      map_or_empty<Map<String, Any>>(functions, "a map from functions to their types");
-  for (const auto& [name, type] : declared) {
-    const auto known = type.is<graph::TypeRef>() ? type.as<graph::TypeRef>() : nullptr;
-    if (!known.as<graph::FunctionType>()) {
-      throw Error(ErrorKind::Usage,
-                  cat("'", printable(name), "' is declared, but not as a function"))
-          .found(known ? to_text(known) : type_name(type.type_index))
-          .expected("a function's type, such as fn(i64) -> i64");
-    }
-    signatures.functions.set(name, known);
+BuilderRef build_begin() {
+  return make<BuilderObj>();
+}
+
+void build_import(const BuilderRef& builder, const String& file, const String& name,
+                  const Any& options) {
+  BuilderObj& module = module_of(builder);
+  HostOptions given(options);
+  Source source;
+  take_source_options(given, &source);
+  given.require_all_taken();
+  if (!graph::is_bare_name(name.view()) || graph::is_reserved(name.view())) {
+    throw Error(ErrorKind::Usage, "this is not a name for an import")
+        .found(quoted(name.view()))
+        .expected("a word such as l, for calls of l.map");
   }
-  auto data_types = map_or_empty<DataTypes>(types, "a map from data types to their definitions");
-  for (const auto& [name, adt] : data_types) signatures.add_type(adt);
-  auto builder = make<BuilderObj>(std::move(signatures), std::move(data_types));
-  builder->builder.at(Span::node("(built)"));
-  return builder;
+  std::vector<std::string> paths = module.import_paths;
+  paths.insert(paths.end(), source.import_path.begin(), source.import_path.end());
+  define(module, cat(module.imports, "import ", quoted(file.view()), " as ", name.view(), " "),
+         module.text, std::move(paths));
+}
+
+void build_define(const BuilderRef& builder, const String& text) {
+  BuilderObj& module = module_of(builder);
+  define(module, module.imports, cat(module.text, text.view(), "\n"), module.import_paths);
+}
+
+void build_declare(const BuilderRef& builder, const String& function, const Any& type) {
+  BuilderObj& module = module_of(builder);
+  const graph::TypeRef known = type_of_value(builder, type);
+  if (!known.as<graph::FunctionType>()) {
+    throw Error(ErrorKind::Usage,
+                cat("'", printable(function), "' is declared, but not as a function"))
+        .found(to_text(known))
+        .expected("a function's type, such as fn(i64) -> i64");
+  }
+  require_new(module, function);
+  module.declared.set(function, known);
+  renew_signatures(module);
+}
+
+void build_type_param(const BuilderRef& builder, const String& name) {
+  BuilderObj& module = module_of(builder);
+  if (!graph::is_bare_name(name.view()) || graph::is_reserved(name.view())) {
+    throw Error(ErrorKind::Usage, "this is not a name for a type parameter")
+        .found(quoted(name.view()))
+        .expected("a word such as T");
+  }
+  if (std::ranges::find(module.type_params, name) != module.type_params.end()) {
+    throw Error(ErrorKind::Usage, cat("the type parameter ", name.view(), " is already defined"));
+  }
+  module.type_params.push_back(name);
 }
 
 void build_at(const BuilderRef& builder, const String& node) {
@@ -296,7 +382,8 @@ Operand build_op(const BuilderRef& builder, const String& op, const Array<Any>& 
 
 Operand build_call(const BuilderRef& builder, const String& function, const Array<Any>& arguments) {
   graph::Builder& b = builder_of(builder);
-  return b.call_global(function, arguments_of(b, arguments, type_of_global(*builder, function)));
+  const String name = full_name(*builder, function);
+  return b.call_global(name, arguments_of(b, arguments, type_of_global(b, name)));
 }
 
 Operand build_call_packed(const BuilderRef& builder, const String& function,
@@ -379,10 +466,10 @@ Operand build_function(const BuilderRef& builder, const String& self, const Arra
 Operand build_construct(const BuilderRef& builder, const String& constructor,
                         const Array<Any>& fields, const Any& type) {
   graph::Builder& b = builder_of(builder);
-  const graph::ConstructorRef ref = builder->signatures.find_constructor(constructor.view());
+  const graph::ConstructorRef ref = b.signatures().find_constructor(constructor.view());
   if (!ref.adt) {
     throw Error(ErrorKind::Usage, cat("no data type has a constructor ", quoted(constructor)))
-        .help("make its data type known before: tenon.build_types");
+        .help("define its data type before: tenon.build_define");
   }
   const Array<String>& params = ref.adt->type_params;
   std::vector<graph::TypeRef> variables;
@@ -422,8 +509,8 @@ Operand build_match(const BuilderRef& builder, const Any& value, const Array<Str
       variables.emplace_back(made);
       return made;
     };
-    match->patterns.push_back(graph::parse_pattern(patterns[i], graph::type_of(match->value),
-                                                   builder->signatures, variable));
+    match->patterns.push_back(
+        graph::parse_pattern(patterns[i], graph::type_of(match->value), b.signatures(), variable));
     // Numbers are of the type of the first arm.
     const graph::TypeRef first = i == 0 ? graph::TypeRef() : graph::type_of(match->arms[0]->result);
     const Any result = arms[i](Array<Operand>(variables.begin(), variables.end()));
@@ -437,8 +524,8 @@ Operand build_closure(const BuilderRef& builder, const String& function,
                       const Array<Any>& arguments, const Array<Any>& type_arguments) {
   graph::Builder& b = builder_of(builder);
   auto closure = make<graph::Closure>();
-  closure->function = function;
-  const graph::TypeRef type = type_of_global(*builder, function);
+  closure->function = full_name(*builder, function);
+  const graph::TypeRef type = type_of_global(b, closure->function);
   for (const Operand& argument : arguments_of(b, arguments, type)) {
     closure->captures.push_back(argument);
   }
@@ -503,22 +590,39 @@ Any build_node(const String& type_key, const Map<String, Any>& fields) {
   return made;
 }
 
-graph::FunctionRef build_finish(const BuilderRef& builder, const String& name, const Any& result,
-                                const Any& attributes) {
+void build_finish(const BuilderRef& builder, const String& name, const Any& result,
+                  const Any& attributes) {
   graph::Builder& b = builder_of(builder);
-  const graph::TypeRef declared = type_of_global(*builder, name);
-  const auto* function = declared.as<graph::FunctionType>();
-  return b.finish(name, operand_of(b, result, function ? function->result : nullptr),
-                  map_or_empty<graph::Attrs>(attributes, "a map of attributes"));
+  require_new(*builder, name);
+  const graph::TypeRef* declared = builder->declared.find(name);
+  const auto* function = declared ? declared->as<graph::FunctionType>() : nullptr;
+  const Operand made = operand_of(b, result, function ? function->result : nullptr);
+  const auto attrs = map_or_empty<graph::Attrs>(attributes, "a map of attributes");
+  const graph::FunctionRef finished = b.finish(name, made, attrs, builder->type_params);
+  build_discard(builder);
+  builder->functions.set(name, finished);
 }
 
-graph::Module build_module(const Map<String, graph::FunctionRef>& functions, const Any& kernels,
-                           const Any& types) {
-  graph::Module module = graph::make_module(
-      functions, map_or_empty<Map<String, loop::KernelInterfaceRef>>(kernels, "a map of kernels"),
-      map_or_empty<Map<String, Ref<const graph::AdtDefinition>>>(types, "a map of data types"));
-  graph::check_module(module);
-  return module;
+void build_discard(const BuilderRef& builder) {
+  BuilderObj& module = module_of(builder);
+  module.function.reset();
+  module.type_params = {};
+}
+
+graph::Module build_module(const BuilderRef& builder) {
+  const BuilderObj& module = module_of(builder);
+  for (const auto& [name, type] : module.declared) {
+    if (module.functions.contains(name)) continue;
+    throw Error(ErrorKind::Usage, cat("'", printable(name), "' is declared but not built"))
+        .help(cat("build a function of type ", to_text(type), ", and finish it with that name"));
+  }
+  Map<String, graph::FunctionRef> functions = module.defined.functions;
+  for (const auto& [name, function] : module.functions) functions.set(name, function);
+  const graph::Module made =
+      graph::make_module(graph::reachable(functions, module.defined.imported),
+                         module.defined.kernels, module.defined.adts);
+  graph::check_module(made);
+  return made;
 }
 
 }  // namespace tenon::driver

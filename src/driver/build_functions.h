@@ -1,24 +1,32 @@
-// Packed functions with which a host builds graph IR step by step, through a graph::Builder object.
-// functions.def documents them.
+// Packed functions with which a host builds a module step by step. functions.def documents them.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "graph/ir/builder.h"
+#include "graph/ir/text.h"
 #include "object/array.h"
 #include "object/function.h"
 
 namespace tenon::driver {
 
-using DataTypes = Map<String, Ref<const graph::AdtDefinition>>;
-
+// A module that a host builds: what texts define for it, and functions, one after the other.
 struct BuilderObj : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::CompilerBuilder;
   static constexpr int32_t kTypeLast = kTypeIndex;
 
-  BuilderObj(graph::Signatures known, DataTypes data_types)
-      : signatures(known), types(std::move(data_types)), builder(std::move(known)) {}
-  graph::Signatures signatures;
-  DataTypes types;  // of the module
-  graph::Builder builder;
+  std::string imports, text;  // in the language: `text` follows `imports`
+  std::vector<std::string> import_paths;
+  graph::Definitions defined;                // by both
+  std::map<std::string, String> full_names;  // of imported functions, by their names here: "l.map"
+  Map<String, graph::TypeRef> declared;
+  Map<String, graph::FunctionRef> functions;  // that are built
+
+  std::optional<graph::Builder> function;  // the one that is being built
+  Array<String> type_params;               // its
 };
 using BuilderRef = Ref<BuilderObj>;
 
@@ -28,10 +36,13 @@ void register_build_types();
 // Every operand may also be given as a number, boolean, tensor, shape or string, which becomes a
 // constant; a type also as text, and a size as an integer or text.
 graph::TypeRef build_type(const String& text);
-graph::TypeRef build_type_of(const String& text, const Any& types);
-DataTypes build_types(const String& text);
 graph::Operand build_constant(const Any& value);
-BuilderRef build_begin(const Any& functions, const Any& types);
+BuilderRef build_begin();
+void build_import(const BuilderRef& builder, const String& file, const String& name,
+                  const Any& options);
+void build_define(const BuilderRef& builder, const String& text);
+void build_declare(const BuilderRef& builder, const String& function, const Any& type);
+void build_type_param(const BuilderRef& builder, const String& name);
 void build_at(const BuilderRef& builder, const String& node);
 graph::Operand build_param(const BuilderRef& builder, const String& name, const Any& type);
 graph::Operand build_op(const BuilderRef& builder, const String& op, const Array<Any>& arguments,
@@ -70,9 +81,9 @@ graph::Operand build_scalar(const String& dtype, const Any& value);
 graph::Operand build_bind(const BuilderRef& builder, const graph::ExprRef& value,
                           const String& name);
 Any build_node(const String& type_key, const Map<String, Any>& fields);
-graph::FunctionRef build_finish(const BuilderRef& builder, const String& name, const Any& result,
-                                const Any& attributes);
-graph::Module build_module(const Map<String, graph::FunctionRef>& functions, const Any& kernels,
-                           const Any& types);
+void build_finish(const BuilderRef& builder, const String& name, const Any& result,
+                  const Any& attributes);
+void build_discard(const BuilderRef& builder);
+graph::Module build_module(const BuilderRef& builder);
 
 }  // namespace tenon::driver

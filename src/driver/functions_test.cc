@@ -135,10 +135,10 @@ TEST(CompilerFunctions, CompileLargeConstants) {
   constexpr int64_t kBytes = int64_t{32} << 20;
   const Tensor weights = Tensor::empty({kBytes}, u8);
   std::memset(weights.data(), 0, kBytes);
-  const Any b = call("tenon.build_begin", Any(), Any());
+  const Any b = call("tenon.build_begin");
   call("tenon.build_at", b, "/w");
-  const Any main = call("tenon.build_finish", b, "main", weights, Any());
-  const Any module = call("tenon.build_module", Map<String, Any>{{"main", main}}, Any(), Any());
+  call("tenon.build_finish", b, "main", weights, Any());
+  const Any module = call("tenon.build_module", b);
   const Map<String, Any> options{{"memory", kBytes / 2}};
   EXPECT_THAT(failure_of([&] { call("tenon.compile", module, options); }),
               HasSubstr("compiling a module exceeds its memory limit"));
@@ -528,7 +528,7 @@ TEST(Json, AKernelThatIsDamagedIsAnErrorAndNoCrash) {
 // ---- building ----
 
 TEST(Build, MakesAModuleStepByStep) {
-  const Any b = call("tenon.build_begin", Any(), Any());
+  const Any b = call("tenon.build_begin");
   call("tenon.build_at", b, "/first");
   Any x = call("tenon.build_param", b, "x", "tensor[n; f32]");
   const Any k = call("tenon.build_param", b, "k", call("tenon.build_type", "i64"));
@@ -544,8 +544,8 @@ TEST(Build, MakesAModuleStepByStep) {
                          return call("tenon.build_op", b, "add", Args{v[0], 2}, Any());
                        }));
   const Any result = call("tenon.build_tuple", b, Args{either, sum});
-  const Any main = call("tenon.build_finish", b, "main", result, Any());
-  const Any module = call("tenon.build_module", Map<String, Any>{{"main", main}}, Any(), Any());
+  call("tenon.build_finish", b, "main", result, Any());
+  const Any module = call("tenon.build_module", b);
   const auto values =
       call("tenon.interpret", module, "main", Args{ones(2), 1}, Any()).as<Array<Any>>();
   EXPECT_EQ(first(values[0]), 2);
@@ -556,50 +556,43 @@ TEST(Build, MakesAModuleStepByStep) {
 }
 
 TEST(Build, MakesAndMatchesDataTypes) {
-  const Any types =
-      call("tenon.build_types",
-           "type tree[T] { Leaf, Node(tree[T], T, tree[T]) } type color { Red, Green }");
-  Map<String, Any> functions;
-  functions.set("total", call("tenon.build_type_of", "fn(tree[i64]) -> i64", types));
-  functions.set("add_up", call("tenon.build_type", "fn(i64, i64) -> i64"));
+  const Any b = call("tenon.build_begin");
+  call("tenon.build_define", b, "type tree[T] { Leaf, Node(tree[T], T, tree[T]) }");
+  call("tenon.build_define", b, "type color { Red, Green }");
+  call("tenon.build_declare", b, "total", "fn(tree[i64]) -> i64");
+  call("tenon.build_declare", b, "add_up", call("tenon.build_type", "fn(i64, i64) -> i64"));
 
-  const Any total = call("tenon.build_begin", functions, types);
-  const Any t = call("tenon.build_param", total, "t", "tree[i64]");
+  const Any t = call("tenon.build_param", b, "t", "tree[i64]");
   const Any sum =
-      call("tenon.build_match", total, t, Array<String>{"Leaf", "Node(left, %x, right)"},
+      call("tenon.build_match", b, t, Array<String>{"Leaf", "Node(left, %x, right)"},
            Args{Function::from_typed([](const Array<Any>&) { return 0; }),
                 Function::from_typed([&](const Array<Any>& v) {
-                  const Any left = call("tenon.build_call", total, "total", Args{v[0]});
-                  const Any right = call("tenon.build_call", total, "total", Args{v[2]});
-                  const Any both = call("tenon.build_op", total, "add", Args{left, right}, Any());
-                  return call("tenon.build_op", total, "add", Args{both, v[1]}, Any());
+                  const Any left = call("tenon.build_call", b, "total", Args{v[0]});
+                  const Any right = call("tenon.build_call", b, "total", Args{v[2]});
+                  const Any both = call("tenon.build_op", b, "add", Args{left, right}, Any());
+                  return call("tenon.build_op", b, "add", Args{both, v[1]}, Any());
                 })});
-  const Any made_total = call("tenon.build_finish", total, "total", sum, Any());
+  call("tenon.build_finish", b, "total", sum, Any());
 
-  const Any up = call("tenon.build_begin", functions, types);
-  const Any a = call("tenon.build_param", up, "a", "i64"),
-            b = call("tenon.build_param", up, "b", "i64");
-  const Any made_up = call("tenon.build_finish", up, "add_up",
-                           call("tenon.build_op", up, "add", Args{a, b}, Any()), Any());
+  const Any up = call("tenon.build_param", b, "a", "i64"),
+            by = call("tenon.build_param", b, "b", "i64");
+  call("tenon.build_finish", b, "add_up", call("tenon.build_op", b, "add", Args{up, by}, Any()),
+       Any());
 
-  const Any main = call("tenon.build_begin", functions, types);
-  const Any x = call("tenon.build_param", main, "x", "tensor[n; f32]");
-  const Any n = call("tenon.build_size", main, "2*n");
-  const Any leaf = call("tenon.build_construct", main, "Leaf", Args(), "tree[i64]");
-  const Any tree = call("tenon.build_construct", main, "Node", Args{leaf, n, leaf}, Any());
-  const Any summed = call("tenon.build_call", main, "total", Args{tree});
-  const Any closure = call("tenon.build_closure", main, "add_up", Args{summed}, Args());
-  const Any more = call("tenon.build_call_closure", main, closure, Args{100});
-  const Any array = call("tenon.build_array", main, "f32", Args{1, 2.5});
-  const Any second = call("tenon.build_op", main, "array_get", Args{array, 1}, Any());
+  const Any x = call("tenon.build_param", b, "x", "tensor[n; f32]");
+  const Any n = call("tenon.build_size", b, "2*n");
+  const Any leaf = call("tenon.build_construct", b, "Leaf", Args(), "tree[i64]");
+  const Any tree = call("tenon.build_construct", b, "Node", Args{leaf, n, leaf}, Any());
+  const Any summed = call("tenon.build_call", b, "total", Args{tree});
+  const Any closure = call("tenon.build_closure", b, "add_up", Args{summed}, Args());
+  const Any more = call("tenon.build_call_closure", b, closure, Args{100});
+  const Any array = call("tenon.build_array", b, "f32", Args{1, 2.5});
+  const Any second = call("tenon.build_op", b, "array_get", Args{array, 1}, Any());
   const Any half = call("tenon.build_scalar", "f32", 0.5);
-  const Any scaled = call("tenon.build_op", main, "mul", Args{second, half}, Any());
-  const Any result = call("tenon.build_tuple", main, Args{more, scaled, x});
-  const Any made_main = call("tenon.build_finish", main, "main", result, Any());
-  const Any module =
-      call("tenon.build_module",
-           Map<String, Any>{{"total", made_total}, {"add_up", made_up}, {"main", made_main}}, Any(),
-           types);
+  const Any scaled = call("tenon.build_op", b, "mul", Args{second, half}, Any());
+  const Any result = call("tenon.build_tuple", b, Args{more, scaled, x});
+  call("tenon.build_finish", b, "main", result, Any());
+  const Any module = call("tenon.build_module", b);
   const auto values =
       call("tenon.interpret", module, "main", Args{ones(3)}, Any()).as<Array<Any>>();
   EXPECT_EQ(values[0].as<int64_t>(), 106);
@@ -609,17 +602,99 @@ TEST(Build, MakesAndMatchesDataTypes) {
                 .as<String>());
 }
 
+TEST(Build, MakesPolymorphicFunctionsAndCallsImports) {
+  const Any b = call("tenon.build_begin");
+  call("tenon.build_import", b, "std/list.tn", "l", Any());
+  call("tenon.build_define", b, "fn @twice(%x: i64) -> i64 { mul(%x, 2) }");
+  call("tenon.build_declare", b, "last", "fn[T](list[T], T) -> T");
+
+  call("tenon.build_type_param", b, "T");
+  const Any xs = call("tenon.build_param", b, "xs", "list[T]");
+  const Any otherwise = call("tenon.build_param", b, "otherwise", "T");
+  const Any found = call("tenon.build_match", b, xs, Array<String>{"Nil", "Cons(x, rest)"},
+                         Args{Function::from_typed([&](const Array<Any>&) { return otherwise; }),
+                              Function::from_typed([&](const Array<Any>& v) {
+                                return call("tenon.build_call", b, "last", Args{v[1], v[0]});
+                              })});
+  call("tenon.build_finish", b, "last", found, Any());
+
+  const Any twice = call("tenon.build_closure", b, "twice", Args(), Args());
+  Any numbers = call("tenon.build_construct", b, "Nil", Args(), "list[i64]");
+  for (const int n : {3, 2, 1}) {
+    numbers = call("tenon.build_construct", b, "Cons", Args{n, numbers}, Any());
+  }
+  const Any doubled = call("tenon.build_call", b, "l.map", Args{twice, numbers});
+  const Any last = call("tenon.build_call", b, "last", Args{doubled, 0});
+  const Any length = call("tenon.build_closure", b, "l.length", Args(), Args{"i64"});
+  const Any count = call("tenon.build_call_closure", b, length, Args{doubled});
+  call("tenon.build_finish", b, "main", call("tenon.build_tuple", b, Args{last, count}), Any());
+  const Any module = call("tenon.build_module", b);
+  const auto text = call("tenon.print", module).as<String>().str();
+  EXPECT_THAT(text, HasSubstr("fn @last[T](%xs: list[T], %otherwise: T) -> T"));
+  EXPECT_THAT(text, HasSubstr("fn @\"std/list.map\""));
+  EXPECT_THAT(text, testing::Not(HasSubstr("std/list.sort"))) << "an unused function was kept";
+  const auto values = call("tenon.interpret", module, "main", Args(), Any()).as<Array<Any>>();
+  EXPECT_EQ(values[0].as<int64_t>(), 6);
+  EXPECT_EQ(values[1].as<int64_t>(), 3);
+}
+
+TEST(Build, SaysWhatIsWrongWithTheModule) {
+  const Any b = call("tenon.build_begin");
+  const auto failure = [](const char* name, const auto&... args) {
+    return failure_of([&] { call(name, args...); });
+  };
+  EXPECT_THAT(failure("tenon.build_import", b, "std/lost.tn", "l", Any()),
+              HasSubstr("std/lost.tn"));
+  EXPECT_THAT(failure("tenon.build_import", b, "std/list.tn", "l.m", Any()),
+              AllOf(HasSubstr("not a name for an import"), HasSubstr("\"l.m\"")));
+  EXPECT_THAT(failure("tenon.build_import", b, "std/list.tn", "l", Map<String, Any>{{"level", 1}}),
+              HasSubstr("level"));
+  EXPECT_THAT(failure("tenon.build_define", b, "fn @one() -> i64 { two }"),
+              HasSubstr("definitions:1:20"));
+  call("tenon.build_define", b, "fn @one() -> i64 { 1 }");
+  EXPECT_THAT(failure("tenon.build_define", b, "fn @one() -> i64 { 1 }"), HasSubstr("one"));
+  EXPECT_THAT(failure("tenon.build_declare", b, "one", "fn() -> i64"),
+              HasSubstr("there is a function 'one' already"));
+  EXPECT_THAT(failure("tenon.build_finish", b, "one", 1, Any()),
+              HasSubstr("there is a function 'one' already"));
+  for (const Any& type : {Any("i64"), call("tenon.build_type", "i64")}) {
+    EXPECT_THAT(failure("tenon.build_declare", b, "f", type),
+                AllOf(HasSubstr("'f' is declared, but not as a function"),
+                      HasSubstr("such as fn(i64) -> i64")));
+  }
+  EXPECT_THAT(failure("tenon.build_declare", b, "f", 3), HasSubstr("this is not a type"));
+  call("tenon.build_declare", b, "f", "fn(i64) -> i64");
+  EXPECT_THAT(failure("tenon.build_define", b, "fn @f() -> i64 { 1 }"),
+              HasSubstr("there is a function 'f' already"));
+  EXPECT_THAT(failure("tenon.build_module", b),
+              AllOf(HasSubstr("'f' is declared but not built"), HasSubstr("fn(i64) -> i64")));
+  EXPECT_THAT(failure("tenon.build_type_param", b, "list[T]"),
+              HasSubstr("not a name for a type parameter"));
+  call("tenon.build_type_param", b, "T");
+  EXPECT_THAT(failure("tenon.build_type_param", b, "T"), HasSubstr("already defined"));
+  call("tenon.build_discard", b);
+  EXPECT_THAT(failure("tenon.build_param", b, "x", "T"), HasSubstr("there is no type 'T'"));
+  const Any x = call("tenon.build_param", b, "x", "i64");
+  call("tenon.build_op", b, "add", Args{x, x}, Any());
+  EXPECT_THAT(
+      failure("tenon.build_param", b, "y", "i64"),
+      AllOf(HasSubstr("the parameter y comes too late"), HasSubstr("before everything else")));
+  EXPECT_THAT(failure("tenon.build_call", b, "ones", Args()), HasSubstr("@one"));
+}
+
 TEST(Build, SaysWhatIsWrongWithDataTypesAndPatterns) {
   const auto failure = [](const char* name, const auto&... args) {
     return failure_of([&] { call(name, args...); });
   };
-  const Any types = call("tenon.build_types", "type tree[T] { Leaf, Node(tree[T], T, tree[T]) }");
-  const Any b = call("tenon.build_begin", Any(), types);
+  const Any b = call("tenon.build_begin");
+  call("tenon.build_define", b, "type tree[T] { Leaf, Node(tree[T], T, tree[T]) }");
   const Any t = call("tenon.build_param", b, "t", "(tree[i64], bool)");
   const auto pattern = [&](const char* text) {
-    return failure("tenon.build_match", call("tenon.build_begin", Any(), types), t,
-                   Array<String>{text},
-                   Args{Function::from_typed([](const Array<Any>&) { return 0; })});
+    const std::string found =
+        failure("tenon.build_match", b, t, Array<String>{text},
+                Args{Function::from_typed([](const Array<Any>&) { return 0; })});
+    call("tenon.build_discard", b);
+    return found;
   };
   EXPECT_THAT(pattern("(Leaf"), AllOf(HasSubstr("pattern:1:6: "), HasSubstr("')' is missing")));
   EXPECT_THAT(pattern("(Node(l, 1), _)"), HasSubstr("3 fields, as in Node(_, _, _)"));
@@ -630,26 +705,19 @@ TEST(Build, SaysWhatIsWrongWithDataTypesAndPatterns) {
   EXPECT_THAT(pattern("(Leaf, 3)"), HasSubstr("bool"));
   EXPECT_THAT(pattern("(Leaf, 12345678901234567890)"), HasSubstr("an integer of 64 bits"));
   EXPECT_THAT(pattern(std::string(200, '(').c_str()), HasSubstr("a tuple pattern"));
-  EXPECT_THAT(failure("tenon.build_construct", b, "Nod", Args(), Any()),
-              AllOf(HasSubstr("no data type has a constructor \"Nod\""), HasSubstr("build_types")));
+  EXPECT_THAT(
+      failure("tenon.build_construct", b, "Nod", Args(), Any()),
+      AllOf(HasSubstr("no data type has a constructor \"Nod\""), HasSubstr("build_define")));
   EXPECT_THAT(failure("tenon.build_construct", b, "Leaf", Args(), Any()),
               AllOf(HasSubstr("nothing determines the type arguments of Leaf"),
                     HasSubstr("give the type, such as \"tree[i64]\"")));
   EXPECT_THAT(failure("tenon.build_match", b, t, Array<String>{"_"}, Args()),
               HasSubstr("1 patterns, 0 arms"));
   EXPECT_THAT(failure("tenon.build_scalar", "i64", 0.5), HasSubstr("0.5 of \"i64\""));
-  EXPECT_THAT(failure("tenon.build_begin", Any(), Map<String, Any>{{"x", 3}}),
-              HasSubstr("from data types to their definitions"));
-  EXPECT_THAT(failure("tenon.build_begin", 3, Any()), HasSubstr("from functions to their types"));
-  for (const Any& type : {call("tenon.build_type", "i64"), Any(3), Any()}) {
-    EXPECT_THAT(failure("tenon.build_begin", Map<String, Any>{{"f", type}}, Any()),
-                AllOf(HasSubstr("'f' is declared, but not as a function"),
-                      HasSubstr("such as fn(i64) -> i64")));
-  }
 }
 
 TEST(Build, SaysWhatIsWrong) {
-  const Any b = call("tenon.build_begin", Any(), Any());
+  const Any b = call("tenon.build_begin");
   auto failure = [&](const char* name, const auto&... args) {
     return failure_of([&] { call(name, args...); });
   };
@@ -675,14 +743,14 @@ TEST(Build, SaysWhatIsWrong) {
 }
 
 TEST(Build, AttributesTakeSizesAndDtypesAsHostsWriteThem) {
-  const Any b = call("tenon.build_begin", Any(), Any());
+  const Any b = call("tenon.build_begin");
   const Any x = call("tenon.build_param", b, "x", "tensor[n, 4; f32]");
   const Any pairs =
       call("tenon.build_op", b, "reshape", Args{x}, Map<String, Any>{{"shape", Args{"2*n", 2}}});
   const Any whole =
       call("tenon.build_op", b, "cast", Args{pairs}, Map<String, Any>{{"dtype", String("i32")}});
-  const Any main = call("tenon.build_finish", b, "main", whole, Any());
-  const Any module = call("tenon.build_module", Map<String, Any>{{"main", main}}, Any(), Any());
+  call("tenon.build_finish", b, "main", whole, Any());
+  const Any module = call("tenon.build_module", b);
   EXPECT_THAT(call("tenon.print", module).as<String>().str(), HasSubstr("-> tensor[2*n, 2; i32]"));
   EXPECT_THAT(failure_of([&] {
                 call("tenon.build_op", b, "cast", Args{x}, Map<String, Any>{{"dtype", "f31"}});
@@ -691,7 +759,7 @@ TEST(Build, AttributesTakeSizesAndDtypesAsHostsWriteThem) {
 }
 
 TEST(Build, AnyNodeCanBeMadeFromItsFields) {
-  const Any b = call("tenon.build_begin", Any(), Any());
+  const Any b = call("tenon.build_begin");
   const Any x = call("tenon.build_param", b, "x", "i64");
   const Any node =
       call("tenon.build_node", "graph.Tuple", Map<String, Any>{{"fields", Args{x, x}}});
@@ -699,8 +767,8 @@ TEST(Build, AnyNodeCanBeMadeFromItsFields) {
   EXPECT_THAT(failure_of([&] { call("tenon.build_bind", b, x, "y"); }),
               HasSubstr("a variable or a constant can't be bound to another variable"));
   const Any one = call("tenon.build_field", b, pair, 1);
-  const Any main = call("tenon.build_finish", b, "main", one, Any());
-  const Any module = call("tenon.build_module", Map<String, Any>{{"main", main}}, Any(), Any());
+  call("tenon.build_finish", b, "main", one, Any());
+  const Any module = call("tenon.build_module", b);
   EXPECT_EQ(call("tenon.interpret", module, "main", Args{4}, Any()).as<int64_t>(), 4);
 }
 

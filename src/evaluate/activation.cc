@@ -2,11 +2,22 @@
 
 #include "graph/ir/text.h"
 #include "loop/scalar.h"
+#include "object/cell.h"
 #include "object/reflect.h"
 #include "support/failures.h"
 
 namespace tenon::graph {
 namespace {
+
+// Whether the value is a shape, an array, a cell, a string or a function where the type is one of
+// those; true for other types.
+bool is_of_kind(const TypeRef& type, const Any& found) {
+  if (type.is<ShapeType>()) return found.type_index == TypeIndex::Shape;
+  if (type.is<ArrayType>()) return found.as_object<ArrayObj>() != nullptr;
+  if (type.is<AdtType>()) return found.as_object<CellObj>() != nullptr;
+  if (type.is<FunctionType>()) return found.type_index == TypeIndex::Function;
+  return !same_type(type, string_type()) || found.is<String>();
+}
 
 // The elements of a small integer tensor, a shape or a scalar.
 std::vector<int64_t> elements(const Any& found) {
@@ -144,6 +155,11 @@ void Activation::bind_elements(const Array<Dim>& dims, const Any& found, const S
 
 void Activation::bind_type(const TypeRef& type, const Any& found, const Subject& subject,
                            bool compound) {
+  if (!is_of_kind(type, found)) {
+    throw Error(subject.kind, subject.message())
+        .expected(to_text(type))
+        .found(type_name(found.type_index));
+  }
   if (auto* scalar = type.as<ScalarType>()) {
     constexpr size_t kLongest = 200;  // characters of a value in a message
     if (!is_scalar_of(scalar->dtype, found)) {

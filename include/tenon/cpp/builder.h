@@ -53,6 +53,9 @@ struct FunctionOptions {
 ///   b.finish("main", b.op("add", {y, y}));
 ///   Program program = compile(b.module());
 ///
+/// A function begins with the first parameter or operand after `finish`, and may call those before
+/// it, itself if it is declared, and what texts define.
+///
 /// Operands are what these functions return; numbers, shapes and tensors become constants, and None
 /// leaves out an optional operand. Where a type is known, as of an argument, a field or a loop's
 /// variable, a number is a scalar of it and an Array becomes a tuple. Types and sizes are values,
@@ -60,19 +63,23 @@ struct FunctionOptions {
 /// at a time may use a builder.
 class Builder {
  public:
-  /// States the type of a function that is built later, so that others can call it.
-  void declare(const std::string& name, const Value& function_type) {
-    types_[name] =
-        function_type.is<std::string>()
-            ? detail::compiler_function("tenon.build_type_of")(function_type, data_types_)
-            : function_type;
+  /// Adds what a text in the language defines: data types, functions, kernels.
+  ///
+  ///   b.define("type tree[T] { Leaf, Node(tree[T], T, tree[T]) }");
+  void define(std::string_view text) { call("tenon.build_define", text); }
+  /// Makes the data types and functions of a file known: after `b.import_("std/list.tn", "l")`,
+  /// `b.call_function("l.map", {f, xs})` calls its function `map`. Other files lie in the current
+  /// folder or in those of the option "import_path", or below them.
+  void import_(std::string_view file, std::string_view name, const Map& options = {}) {
+    call("tenon.build_import", file, name, options);
   }
-  /// Makes data types known: `b.types("type tree[T] { Leaf, Node(tree[T], T, tree[T]) }")`.
-  void types(std::string_view definitions) {
-    const std::string both = definitions_ + "\n" + std::string(definitions);
-    data_types_ = detail::compiler_function("tenon.build_types")(both).as<Map>();
-    definitions_ = both;
+  /// States the type of a function that is built later, so that others and itself can call it:
+  /// `b.declare("length", "fn[T](list[T]) -> i64")`.
+  void declare(std::string_view name, const Value& function_type) {
+    call("tenon.build_declare", name, function_type);
   }
+  /// A type parameter of the function, which types in its text may name: `b.type_param("T")`.
+  void type_param(std::string_view name) { call("tenon.build_type_param", name); }
   /// A parameter of the function; before anything else.
   Value param(std::string_view name, const Value& type) {
     return call("tenon.build_param", name, type);
@@ -175,40 +182,25 @@ class Builder {
   /// Sets the source node of what follows, for errors and profiles.
   void at(std::string_view node) { call("tenon.build_at", node); }
 
-  /// Ends the function; its result is one operand, or a tuple of several.
-  void finish(const std::string& name, const Value& result, const FunctionOptions& options = {}) {
+  /// Ends the function; its result is one operand, or a tuple of several. What is built next begins
+  /// another.
+  void finish(std::string_view name, const Value& result, const FunctionOptions& options = {}) {
     std::vector<Map::Entry> attributes;
     if (!options.exported) attributes.emplace_back("export", false);
     if (!options.inlined) attributes.emplace_back("inline", false);
     if (!options.results.empty()) attributes.emplace_back("results", options.results);
-    const Value made = call("tenon.build_finish", name, result, Map(attributes));
-    std::vector<Value> params;
-    for (const Value& p : made.field("params").as<std::vector<Value>>())
-      params.push_back(p.field("type"));
-    types_.try_emplace(name, node("graph.FunctionType",
-                                  {{"params", params}, {"result", made.field("result_type")}}));
-    functions_.insert_or_assign(name, made);
-    current_ = nullptr;
+    call("tenon.build_finish", name, result, Map(attributes));
   }
-  /// The module of the functions that were finished, checked. Throws UsageError if one was only
-  /// declared.
-  Module module() const {
-    for (const auto& [name, type] : types_) {
-      if (!functions_.contains(name)) {
-        throw UsageError("'" + name + "' is declared but not built", {{"help", "call finish"}});
-      }
-    }
-    return detail::compiler_function("tenon.build_module")(functions_, nullptr, data_types_)
-        .as<Module>();
-  }
+  /// Drops the function that is being built, such as after a mistake.
+  void discard() { call("tenon.build_discard"); }
+  /// The module of the functions that were built or defined, checked. Throws UsageError if one was
+  /// only declared.
+  Module module() const { return call("tenon.build_module").as<Module>(); }
 
  private:
   template <class... A>
-  Value call(const char* function, A&&... args) {
-    if (current_.is_none()) {
-      current_ = detail::compiler_function("tenon.build_begin")(types_, data_types_);
-    }
-    return detail::compiler_function(function)(current_, argument(std::forward<A>(args))...);
+  Value call(const char* function, A&&... args) const {
+    return detail::compiler_function(function)(builder_, argument(std::forward<A>(args))...);
   }
   template <class A>
   static A&& argument(A&& value) {
@@ -216,10 +208,7 @@ class Builder {
   }
   static Array argument(const Array& value) { return detail::or_empty(value); }
 
-  std::map<std::string, Value> functions_, types_;
-  Map data_types_{};
-  std::string definitions_;
-  Value current_;  // the builder of the function that is being built
+  Value builder_ = detail::compiler_function("tenon.build_begin")();
 };
 
 }  // namespace ir

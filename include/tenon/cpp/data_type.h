@@ -168,7 +168,13 @@ class TypeReader {
     }
     fail();
   }
+  /// A module's type may end in what is known of the value: `i64 = [n]`.
   Type type(int depth) {
+    Type t = plain_type(depth);
+    if (take('=')) brackets();
+    return t;
+  }
+  Type plain_type(int depth) {
     if (depth > kDeepest) fail();
     Type t;
     if (take('(')) {

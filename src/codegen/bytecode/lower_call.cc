@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "codegen/bytecode/emit.h"
 #include "codegen/bytecode/lower_function.h"
 #include "codegen/bytecode/packed_instruction.h"
 #include "graph/ir/check.h"
@@ -168,7 +169,20 @@ void FunctionLowering::lower_packed(const Call& call, Arg dst, bool matched) {
   code_.emit(Opcode::CallPacked,
              {dst, Arg::packed(packed_.function(call.callee, effect_of_function(call)))}, args);
   // A function of the host may return anything; Tenon's own keep to their signatures.
-  if (!dst.is_none() && !matched && !signature_of(call)) sizes_.match_result(dst, call.result_type);
+  if (!dst.is_none() && !matched && !signature_of(call)) check_returned(call, dst);
+}
+
+void FunctionLowering::check_returned(const Call& call, Arg value) {
+  const TypeRef& type = call.result_type;
+  if (!type.is<TensorType>() && !type.is<ShapeType>() && !type.is<ScalarType>()) {
+    const std::string text = vm::to_text(signature_type(type, call.callee, span_));
+    const Arg operands[] = {value, Arg::constant(constants_.of_text(text)),
+                            Arg::constant(constants_.of_text(call.callee.str()))};
+    code_.emit(Opcode::CallPacked,
+               {Arg::none(), Arg::packed(packed_.function("vm.check_returned", Effect::Ordered))},
+               operands);
+  }
+  sizes_.match_result(value, type);
 }
 
 void FunctionLowering::lower_as_instruction(Opcode opcode, const Call& call, Arg dst) {

@@ -84,6 +84,7 @@ class FunctionLowering {
                        const graph::VarRef& var);
   // `matched`: the next binding matches the result.
   void lower_packed(const graph::Call& call, Arg dst, bool matched);
+  void check_returned(const graph::Call& call, Arg value);  // with the type that the call states
   // A call of a packed function that is the instruction.
   void lower_as_instruction(vm::Opcode opcode, const graph::Call& call, Arg dst);
   // What comes out of an array or from a function value, which may be the host's, has any size:

@@ -39,8 +39,8 @@ class SizeLowering {
   void match_shape(const graph::MatchShape& match, vm::Arg value);
   // Whether values of the type are tensors, or tuples that hold some.
   static bool holds_tensor(const graph::TypeRef& type);
-  // Matches what a packed function returned with the type that its call states, as far as opcodes
-  // can: all but floats, functions and opaque values. The type's symbols must be bound.
+  // Matches the tensors, shapes and numbers in what a packed function or closure returned, or a
+  // container held, with the type that is stated. The type's symbols must be bound.
   void match_result(vm::Arg value, const graph::TypeRef& type);
   void check(const graph::Check& check);
 

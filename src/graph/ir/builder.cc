@@ -5,6 +5,7 @@
 #include "graph/ir/condition.h"
 #include "graph/ir/instantiate.h"
 #include "graph/ir/intrinsic.h"
+#include "graph/ir/name_text.h"
 #include "loop/scalar_tensor.h"
 #include "support/poll.h"
 
@@ -35,8 +36,10 @@ void Builder::at(Span span) {
 }
 
 Operand Builder::param(std::string_view name, TypeRef type) {
-  TENON_ASSERT(scopes_.size() == 1 && scopes_[0].bindings.empty(),
-               "a parameter after the first binding");
+  if (scopes_.size() > 1 || !scopes_[0].bindings.empty()) {
+    throw Error(ErrorKind::Usage, span_, cat("the parameter ", name_text(name), " comes too late"))
+        .expected("the parameters of a function before everything else in it");
+  }
   require_countable(type, span_);
   bind_symbols(type);
   auto v = make<Var>();
@@ -510,12 +513,13 @@ FunctionRef Builder::make_function(std::string_view name, const Operand& result,
   return f;
 }
 
-FunctionRef Builder::finish(std::string_view name, const Operand& result, Attrs attrs) {
+FunctionRef Builder::finish(std::string_view name, const Operand& result, Attrs attrs,
+                            Array<String> type_params) {
   SymbolSet bound;
   for (const VarRef& p : params_) collect_binding_symbols(p->type, &bound);
   TypeRef type =
       erase_symbols(type_of(result), [&](std::string_view n) { return bound.contains(n); });
-  return make_function(name, result, type, std::move(attrs), {});
+  return make_function(name, result, type, std::move(attrs), std::move(type_params));
 }
 
 FunctionRef Builder::finish_as(std::string_view name, const Operand& result, TypeRef result_type,

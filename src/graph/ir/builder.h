@@ -29,6 +29,10 @@ class Builder {
   explicit Builder(GlobalTypes globals = {});
   explicit Builder(Signatures signatures);
 
+  // What functions may name; setting it later makes more known.
+  const Signatures& signatures() const { return signatures_; }
+  void set_signatures(Signatures signatures) { signatures_ = std::move(signatures); }
+
   void at(Span span);  // sets the span of the bindings that follow; required before the first one
   const Span& span() const { return span_; }
 
@@ -92,7 +96,8 @@ class Builder {
 
   // Finishes the function. The result type is that of `result`, without sizes that mention symbols
   // that no parameter binds. The builder is empty afterwards.
-  FunctionRef finish(std::string_view name, const Operand& result, Attrs attrs = {});
+  FunctionRef finish(std::string_view name, const Operand& result, Attrs attrs = {},
+                     Array<String> type_params = {});
   // The same with a stated result type, to which the result is refined.
   FunctionRef finish_as(std::string_view name, const Operand& result, TypeRef result_type,
                         Attrs attrs = {}, Array<String> type_params = {});

@@ -331,13 +331,18 @@ Map<String, FunctionRef> Parser::parsed_functions() {
   return all;
 }
 
-Module Parser::module(std::vector<std::string> paths) {
+Definitions Parser::definitions(std::vector<std::string> paths) {
   import_paths_ = std::move(paths);
-  Map<String, FunctionRef> all = parsed_functions();
-  if (!imports_) return make_module(all, signatures_.kernels, adts_);
-  Map<String, Ref<const AdtDefinition>> adts = imports_->adts;
-  for (const auto& [name, adt] : adts_) adts.set(name, adt);
-  return make_module(reachable(all, imports_->functions), signatures_.kernels, adts);
+  Definitions d;
+  d.functions = parsed_functions();
+  d.kernels = signatures_.kernels;
+  d.written = signatures_.written;
+  if (imports_) {
+    d.imported = imports_->functions;
+    d.adts = imports_->adts;
+  }
+  for (const auto& [name, adt] : adts_) d.adts.set(name, adt);
+  return d;
 }
 
 Map<String, loop::KernelInterfaceRef> parse_kernels(std::string_view text, std::string_view name) {
@@ -346,7 +351,14 @@ Map<String, loop::KernelInterfaceRef> parse_kernels(std::string_view text, std::
 
 Module parse_module(std::string_view text, std::string_view name,
                     std::vector<std::string> import_paths) {
-  return Parser(text, name).module(std::move(import_paths));
+  const Definitions d = parse_definitions(text, name, std::move(import_paths));
+  return make_module(d.imported.empty() ? d.functions : reachable(d.functions, d.imported),
+                     d.kernels, d.adts);
+}
+
+Definitions parse_definitions(std::string_view text, std::string_view name,
+                              std::vector<std::string> import_paths) {
+  return Parser(text, name).definitions(std::move(import_paths));
 }
 
 Dim parse_size(std::string_view text) {
@@ -357,8 +369,9 @@ TypeRef parse_type(std::string_view text) {
   return parse_type(text, {});
 }
 
-TypeRef parse_type(std::string_view text, const Map<String, Ref<const AdtDefinition>>& adts) {
-  return Parser(text, "type").whole_type(adts);
+TypeRef parse_type(std::string_view text, const Map<String, Ref<const AdtDefinition>>& adts,
+                   const Array<String>& type_params) {
+  return Parser(text, "type").whole_type(adts, type_params);
 }
 
 Any parse_constant(std::string_view text) {

@@ -22,8 +22,10 @@ Dim Parser::size() {
   return d;
 }
 
-TypeRef Parser::whole_type(const Map<String, Ref<const AdtDefinition>>& adts) {
+TypeRef Parser::whole_type(const Map<String, Ref<const AdtDefinition>>& adts,
+                           const Array<String>& type_params) {
   tokens_ = source_.tokens();
+  for (const String& name : type_params) type_vars_.insert(name.view());
   for (const auto* known : {&prelude(), &adts}) {
     for (const auto& [name, adt] : *known) adt_arity_[name.view()] = adt->type_params.size();
   }

@@ -17,6 +17,7 @@
 #include "graph/ir/expected_types.h"
 #include "graph/ir/imports.h"
 #include "graph/ir/lexer.h"
+#include "graph/ir/text.h"
 #include "graph/ir/typed_text.h"
 #include "graph/ir/weights.h"
 #include "support/poll.h"
@@ -29,11 +30,12 @@ class Parser {
   Parser(std::string_view text, std::string_view name, std::shared_ptr<Imports> imports = nullptr,
          const Imports::File* file = nullptr);
   // `paths`: see Imports.
-  Module module(std::vector<std::string> paths = {});
+  Definitions definitions(std::vector<std::string> paths);
   void library();  // adds what the text, an imported file, defines to its imports
   Map<String, loop::KernelInterfaceRef> kernels();
   Dim size();
-  TypeRef whole_type(const Map<String, Ref<const AdtDefinition>>& adts);
+  TypeRef whole_type(const Map<String, Ref<const AdtDefinition>>& adts,
+                     const Array<String>& type_params);
   Any whole_constant();
   Any whole_attribute(AttrKind kind);
   PatternRef whole_pattern(const TypeRef& type, const Signatures& signatures,

@@ -40,6 +40,18 @@ std::string weights_path(const std::string& path);
 Module parse_module(std::string_view text, std::string_view name,
                     std::vector<std::string> import_paths = {});
 
+// What a text defines, for functions that are built beside it.
+struct Definitions {
+  Map<String, FunctionRef> functions;  // the text's own
+  Map<String, FunctionRef> imported;   // those of the files that it imports
+  Map<String, Ref<const AdtDefinition>> adts;
+  Map<String, loop::KernelInterfaceRef> kernels;
+  Map<String, String> written;  // how the text names what it imports: "std/list.map" is "l.map"
+};
+// The same of a module's text, all of whose functions are kept.
+Definitions parse_definitions(std::string_view text, std::string_view name,
+                              std::vector<std::string> import_paths = {});
+
 // Parses a type such as `tensor[n, 4; f32]`. Throws Usage if the text is not a type.
 TypeRef parse_type(std::string_view text);
 

@@ -9,9 +9,10 @@
 
 namespace tenon::graph {
 
-// Parses a type, such as `list[tree[i64]]`, in which the prelude's data types and these are known.
-// Throws Usage if the text is not a type.
-TypeRef parse_type(std::string_view text, const Map<String, Ref<const AdtDefinition>>& adts);
+// Parses a type, such as `list[tree[T]]`, in which the prelude's data types, these, and these type
+// parameters are known. Throws Usage if the text is not a type.
+TypeRef parse_type(std::string_view text, const Map<String, Ref<const AdtDefinition>>& adts,
+                   const Array<String>& type_params = {});
 
 // Parses an attribute's value, as in `axis=-1`, where one of that kind is expected. Throws Usage if
 // the text is not a value.

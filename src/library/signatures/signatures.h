@@ -122,6 +122,12 @@ inline constexpr Signature kTable[] = {
      .results = {any("both")},
      .for_files = true,
      .summary = "the bytes of a, then those of b"},
+    {.name = "vm.check_returned",
+     .operands = {any("value"), any("type"), any("function")},
+     .effect = Effect::Ordered,
+     .for_files = true,
+     .summary = "an error, which names the function, unless the value it returned is of that type in "
+                "kind, element type, rank and constant sizes"},
 
     // ---- the core library: src/library/core ----
     {.name = "tenon.nonzero",

@@ -18,5 +18,6 @@ inline Any take_first(const library::PlainFunction& function, const AnyView* arg
 void register_arrays(Registration& functions);
 void register_tensors(Registration& functions);
 void register_strings(Registration& functions);
+void register_returned(Registration& functions);
 
 }  // namespace tenon::vm

@@ -12,6 +12,7 @@ void register_builtins() {
     register_arrays(functions);
     register_tensors(functions);
     register_strings(functions);
+    register_returned(functions);
     functions.commit();
     return true;
   }();

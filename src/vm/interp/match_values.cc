@@ -1,98 +1,15 @@
 #include "vm/interp/match_values.h"
 
-#include <cmath>
-
-#include "object/array.h"
-#include "object/cell.h"
-#include "object/narrow_float.h"
-#include "object/reflect.h"
-#include "object/shape.h"
-#include "object/tensor.h"
 #include "support/failures.h"
 #include "support/text.h"
+#include "vm/isa/signature_match.h"
 
 namespace tenon::vm {
-namespace {
-
-using Kind = SignatureType::Kind;
-
-bool dims_fit(const SignatureType& type, std::span<const int64_t> dims) {
-  if (type.rank >= 0 && type.rank != static_cast<int64_t>(dims.size())) return false;
-  if (!type.dims_known) return true;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (type.dims[i].is_constant() && type.dims[i].value != dims[i]) return false;
-  }
-  return true;
-}
-
-bool scalar_fits(DataType dtype, const AnyView& value) {
-  const int32_t found = value.type_index;
-  if (dtype.is_bool()) return found == TypeIndex::Bool;
-  if (dtype.is_int()) return found == TypeIndex::Int && wrap_to(dtype, value.v.i) == value.v.i;
-  // A float is rounded to a narrower type, but not to infinity.
-  return found == TypeIndex::Float &&
-         (!std::isfinite(value.v.f) || std::isfinite(round_to(dtype, value.v.f)));
-}
-
-// Whether the value fits; the caller checks a tuple's parts.
-bool fits(const SignatureType& type, const AnyView& value) {
-  switch (type.kind) {
-    case Kind::Tensor: {
-      if (value.type_index != TypeIndex::Tensor) return false;
-      const Tensor& t = payload_as<Tensor>(value);
-      return t.dtype() == type.dtype && dims_fit(type, t.shape());
-    }
-    case Kind::Scalar:
-      return scalar_fits(type.dtype, value);
-    case Kind::Shape:
-      return value.type_index == TypeIndex::Shape &&
-             dims_fit(type, payload_as<Shape>(value).dims());
-    case Kind::Tuple: {
-      if (type.parts.empty() && value.is_none()) return true;  // the unit value
-      const auto* parts = value.as_object<ArrayObj>();
-      return parts && parts->size == static_cast<int64_t>(type.parts.size());
-    }
-    case Kind::Array:
-      return value.as_object<ArrayObj>() != nullptr;
-    case Kind::Function:
-      return value.type_index == TypeIndex::Function;
-    case Kind::Adt:
-      return value.as_object<CellObj>() != nullptr;
-    case Kind::Opaque: {
-      if (type.name == kString) return String::accepts(value);
-      const TypeInfo* wanted = find_type(type.name);  // null for keys that name no type of objects
-      return !wanted ||
-             (value.type_index >= wanted->type_index && value.type_index <= wanted->type_last);
-    }
-    case Kind::Any:
-      return true;
-  }
-  return true;
-}
-
-std::string found_text(const SignatureType& type, const AnyView& value) {
-  if (value.type_index == TypeIndex::Tensor) return to_text(payload_as<Tensor>(value));
-  if (value.type_index == TypeIndex::Shape) return cat("shape", to_text(payload_as<Shape>(value)));
-  if (const auto* array = value.as_object<ArrayObj>()) {
-    return cat("an array of ", counted(static_cast<uint64_t>(array->size), "value"));
-  }
-  // A number of the right kind is out of range.
-  const int32_t kind = type.dtype.is_float() ? TypeIndex::Float : TypeIndex::Int;
-  return type.kind == Kind::Scalar && value.type_index == kind ? repr(value)
-                                                               : type_name(value.type_index);
-}
-
-[[noreturn]] void fail(const FunctionUnit& function, const std::string& which,
-                       const SignatureType& type, const AnyView& value) {
-  throw_failure(cat("function '", printable(function.name), "' returned ", which,
-                    "a value that doesn't match its signature"),
-                found_text(type, value), printable(to_text(type)));
-}
-
-}  // namespace
 
 bool is_unmatched(const SignatureType& type) {
-  return type.kind == Kind::Scalar || type.kind == Kind::Opaque;
+  using Kind = SignatureType::Kind;
+  return type.kind != Kind::Tensor && type.kind != Kind::Shape && type.kind != Kind::Tuple &&
+         type.kind != Kind::Any;
 }
 
 void check_unmatched(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
@@ -106,14 +23,8 @@ void check_unmatched(const FunctionUnit& function, size_t captures, std::span<co
 }
 
 void check_result(const FunctionUnit& function, const AnyView& value) {
-  const SignatureType& type = function.result;
-  if (!fits(type, value)) fail(function, "", type, value);
-  if (type.kind != Kind::Tuple || type.parts.empty()) return;
-  const auto* parts = value.as_object<ArrayObj>();
-  for (size_t i = 0; i < type.parts.size(); ++i) {
-    const Any& part = parts->begin()[i];
-    if (!fits(type.parts[i], part)) fail(function, cat("as result ", i, " "), type.parts[i], part);
-  }
+  require_returned(function.name, function.result, value,
+                   "a value that doesn't match its signature");
 }
 
 void check_output(const FunctionUnit& function, size_t result, const AnyView& value) {

@@ -1,5 +1,5 @@
-// Checks the scalars that a function is called with, and the value that it returns, against its
-// signature. Its own code matches tensors and shapes.
+// Checks what a function is called with, and the value that it returns, against its signature. Its
+// own code matches tensors and shapes.
 #pragma once
 
 #include "object/any.h"
@@ -16,8 +16,8 @@ void check_result(const FunctionUnit& function, const AnyView& value);
 // type, rank and constant sizes.
 void check_output(const FunctionUnit& function, size_t result, const AnyView& value);
 
-// Whether no code matches arguments of the type: it is a scalar's (an integer in the type's range,
-// a boolean, or a float; none stands for another) or a registered type.
+// Whether no code matches arguments of the type: the code matches tensors and shapes, also those in
+// tuples. Of an array or a value of a data type, what is in it isn't checked.
 bool is_unmatched(const SignatureType& type);
 
 // A Usage error that names the parameter if an argument doesn't fit it, for those types. `captures`
