@@ -194,9 +194,11 @@ class Machines {
   std::vector<tenon_packed_call> operations() const {
     std::vector<tenon_packed_call> out;
     for (const vm::PackedName& packed : unit_.packed) {
-      for (const NamedOperation& o : kOperations) {
-        if (packed.name == o.name) out.push_back(o.call);
+      const auto* found = std::ranges::find(kOperations, packed.name, &NamedOperation::name);
+      if (found == std::end(kOperations)) {
+        throw Error(ErrorKind::Usage, cat("the benchmark has no function ", packed.name));
       }
+      out.push_back(found->call);
     }
     return out;
   }

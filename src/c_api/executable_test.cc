@@ -464,7 +464,7 @@ TEST_F(CCells, OfNoConstructorAreErrors) {
   for (const int64_t index : {int64_t{-1}, int64_t{1}, INT64_MAX, INT64_MIN}) {
     EXPECT_THAT(call("field", small.value, index), HasSubstr("an index is out of range"));
   }
-  EXPECT_THAT(call("sum", integer(1), 1), HasSubstr("get_tag needs a cell"));
+  EXPECT_THAT(call("sum", integer(1), 1), HasSubstr("does not fit"));
 }
 
 TEST_F(CCells, MayBeNestedToAnyDepth) {

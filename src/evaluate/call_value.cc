@@ -184,7 +184,14 @@ Any call_packed(const Call& call, std::span<const Var* const> last_uses, Activat
     args.push_back(attribute(value, activation));
   }
   activation.drop(last_uses);
-  return Arguments(function_named(call.callee.view()), std::move(args)).call();
+  // As where a compiled program is loaded, a program can't run that calls a function there isn't.
+  const Function function = find_function(call.callee.view());
+  if (!function) {
+    throw Error(ErrorKind::Unsupported, cat("the program calls a function that isn't registered: ",
+                                            quoted(call.callee.view())))
+        .help("register it first");
+  }
+  return Arguments(function, std::move(args)).call();
 }
 
 }  // namespace

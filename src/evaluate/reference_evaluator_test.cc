@@ -241,7 +241,7 @@ TEST_F(ReferenceEvaluatorTest, ChecksWhatIsTakenOutOfCells) {
   EXPECT_THAT(error_of(text, {xs, floats({3}, {1, 1, 1})}),
               testing::HasSubstr("the field 'y' doesn't fit its type"));
   EXPECT_THAT(error_of(text, {Any(int64_t{3}), floats({1}, {1})}),
-              testing::HasSubstr("match needs a cell"));
+              testing::HasSubstr("input 'xs' does not fit"));
   const Any other = CellObj::of(7, std::span<const Any>());
   EXPECT_THAT(error_of(text, {other, floats({1}, {1})}),
               testing::HasSubstr("no arm of match takes the value"));

@@ -239,8 +239,11 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
   for (const auto& c : candidates) {
     if (c.size() > kLongest) continue;
     if (best.empty() && name.size() > 2 && c.starts_with(name)) best = c;
-    size_t d = edit_distance(name, c);
-    if (d < best_distance) {
+    const size_t d = edit_distance(name, c);
+    // Of two that are equally near, the one that begins as the name does: Sone is Some, not None.
+    const bool begins_alike = d == best_distance && !best.empty() && !name.empty() &&
+                              c.starts_with(name.front()) && !best.starts_with(name.front());
+    if (d < best_distance || begins_alike) {
       best_distance = d;
       best = c;
     }

@@ -45,8 +45,10 @@ void ShowFlags::add_to(CLI::App* command) {
   command
       ->add_option_function<std::string>(
           "--print", set,
-          cat("elements of each output that are printed: full, or a number; ", kShownElements,
-              " by\ndefault, and all of them with --json"))
+          cat("elements of each tensor that are printed: full, or a number; ", kShownElements,
+              " by\ndefault, and all of them with --json. Lists, arrays and values of data\ntypes "
+              "are "
+              "printed whole up to 64 KB, or with full"))
       ->type_name("N|full");
   command
       ->add_option("--top", top_,

@@ -128,8 +128,10 @@ std::vector<int64_t> random_shape(const vm::Param& param, const GivenSizes& give
   auto fail = [&](const std::string& found) {
     return Error(ErrorKind::Usage, cat("input '", param.name, "' cannot be generated"))
         .found(found)
-        .help(cat("give it with --input ", param.name, "=FILE, or its shape with --shape ",
-                  param.name, "=2x3"));
+        .help(param.type.kind == vm::SignatureType::Kind::Tensor
+                  ? cat("give it with --input ", param.name, "=FILE, or its shape with --shape ",
+                        param.name, "=2x3")
+                  : cat("give its value as text: --input ", param.name, "='...'"));
   };
   if (param.type.kind != vm::SignatureType::Kind::Tensor || !param.type.dims_known) {
     throw fail(vm::to_text(param.type));

@@ -119,16 +119,19 @@ Attrs complete_attrs(const Operator& op, const Attrs& given) {
     out.set(spec.name, *coerced);
   }
   if (used == given.size()) return out;
-  std::vector<std::string> names;
-  for (const AttrSpec& spec : op.attrs) names.push_back(spec.name);
   for (const auto& [name, value] : given) {
-    if (out.contains(name)) continue;
-    Error e(ErrorKind::Usage, cat("operator '", op.name, "' has no attribute '", name, "'"));
-    e.expected(names.empty() ? "no attributes" : tenon::join(names, ", "));
-    suggest(&e, name, names);
-    throw e;
+    if (!out.contains(name)) throw unknown_attribute(op, name);
   }
   return out;
+}
+
+Error unknown_attribute(const Operator& op, std::string_view name) {
+  std::vector<std::string> names;
+  for (const AttrSpec& spec : op.attrs) names.push_back(spec.name);
+  Error e(ErrorKind::Usage, cat("operator '", op.name, "' has no attribute '", name, "'"));
+  e.expected(names.empty() ? "no attributes" : tenon::join(names, ", "));
+  suggest(&e, name, names);
+  return e;
 }
 
 void OperatorTable::add(Operator op) {

@@ -133,6 +133,13 @@ void suggest(Error* error, std::string_view name, const std::vector<std::string>
   if (!near.empty()) error->help(cat("did you mean ", sign, name_text(near), "?"));
 }
 
+void suggest_word(Error* error, std::string_view name, std::span<const OtherWord> others,
+                  const std::vector<std::string>& candidates) {
+  const auto other = std::ranges::find(others, name, &OtherWord::elsewhere);
+  if (other == others.end()) return suggest(error, name, candidates);
+  error->help(cat("did you mean ", other->here, "?"));
+}
+
 std::string float_text(double value) {
   if (std::isnan(value)) return nan_text(std::bit_cast<uint64_t>(value), kPlainNan64);
   return with_point(cat(value));

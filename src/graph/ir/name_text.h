@@ -1,6 +1,7 @@
 // Names and sizes in IR text: bare if they read back as one word, otherwise quoted.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,13 @@ bool may_name_type(std::string_view word);
 // as it is written after `sign`.
 void suggest(Error* error, std::string_view name, const std::vector<std::string>& candidates,
              std::string_view sign = "");
+// What is called by another word elsewhere.
+struct OtherWord {
+  std::string_view elsewhere, here;
+};
+// The same, but a word of `others` suggests its counterpart.
+void suggest_word(Error* error, std::string_view name, std::span<const OtherWord> others,
+                  const std::vector<std::string>& candidates);
 
 // A float as text that reads back with the same bits: `0.5`, `1.0`, `-inf`, `nan`, and other NaNs
 // as `nan(0x...)` with all bits of a double.

@@ -64,7 +64,7 @@ const TensorType& InferContext::tensor(size_t i) const {
   }
   const auto* tensor = type_as<TensorType>(t);
   if (!tensor) {
-    fail(cat(operand_text(i), " is ", to_text(t), "; it must be a tensor",
+    fail(cat(operand_text(i), " is ", to_text(t), "; it must be a tensor or a scalar",
              same_type(t, string_type()) ? " (string_equal and string_concat take strings)" : ""));
   }
   if (tensor->rank == kUnknownRank) {
@@ -234,6 +234,31 @@ const Operator* OperatorTable::find(std::string_view name) const {
   return i ? entries_[static_cast<size_t>(*i)].get() : nullptr;
 }
 
+// What other languages call operators.
+static constexpr OtherWord kOperatorsElsewhere[] = {{"lt", "less"},
+                                                    {"le", "less_equal"},
+                                                    {"gt", "greater"},
+                                                    {"ge", "greater_equal"},
+                                                    {"eq", "equal"},
+                                                    {"ne", "not_equal"},
+                                                    {"plus", "add"},
+                                                    {"minus", "sub"},
+                                                    {"times", "mul"},
+                                                    {"multiply", "mul"},
+                                                    {"divide", "div"},
+                                                    {"subtract", "sub"},
+                                                    {"power", "pow"},
+                                                    {"dot", "matmul"},
+                                                    {"mm", "matmul"},
+                                                    {"bmm", "matmul"},
+                                                    {"length", "array_length"},
+                                                    {"len", "array_length"},
+                                                    {"append", "array_push"},
+                                                    {"push", "array_push"},
+                                                    {"astype", "cast"},
+                                                    {"view", "reshape"},
+                                                    {"permute", "transpose"}};
+
 const Operator& OperatorTable::get(std::string_view name) const {
   if (const Operator* op = find(name)) return *op;
   Error e(ErrorKind::Usage, cat("there is no operator '", name, "'"));
@@ -246,7 +271,7 @@ const Operator& OperatorTable::get(std::string_view name) const {
     }
   }
   if (with_word.empty() || with_word.size() > 4) {
-    suggest(&e, name, names);
+    suggest_word(&e, name, kOperatorsElsewhere, names);
   } else {
     e.help(cat("did you mean ", tenon::join(with_word, " or "), "?"));
   }

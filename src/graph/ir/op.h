@@ -196,6 +196,8 @@ struct Operator {
 // defaults filled in. Accepts an int for a float and numbers for dimensions. Throws a Usage error
 // that names the operator and the attribute.
 Attrs complete_attrs(const Operator& op, const Attrs& given);
+// The error for an attribute that the operator doesn't have.
+Error unknown_attribute(const Operator& op, std::string_view name);
 const char* kind_name(AttrKind kind);  // "int", "list of ints"
 
 // register_operators() of graph/op fills the table once, before any use.

@@ -104,6 +104,20 @@ Operand Parser::operand(const TypeRef& expected, bool nested) {
 
 // ---- blocks ----
 
+void Parser::end_block() {
+  if (accept("}")) return;
+  Error e = error_at(peek(), "'}' is missing after the block's result", "'}'");
+  if (peek().is("[")) {
+    e.help("a field of a tuple is %t.0, an element of an array array_get(%a, 0)");
+  } else if (peek().kind != TokenKind::kEnd) {
+    e.help(
+        "the result is the last line of a block: bind other values to variables, %y = ..., and "
+        "make "
+        "several results a tuple");
+  }
+  throw e;
+}
+
 // `{ bindings result }`; the caller must have begun the builder's block and declared its variables.
 BlockRef Parser::block(const char* where, const TypeRef& expected, const std::string& refined) {
   Nest nest(this, &block_depth_);
@@ -130,7 +144,7 @@ Operand Parser::block_body(const TypeRef& expected, const std::string& refined) 
       if (more) return skip_semicolons();
       result = block_result(expected);
       skip_semicolons();
-      expect("}", "after the block's result");
+      end_block();
     });
     if (parsed) continue;
     whole = false;
@@ -415,6 +429,7 @@ ExprRef Parser::operator_call() {
   if (!peek().is("(")) {
     Error e = error_at(t, cat("'", t.text, "' is not a right-hand side"), kRightHandSides);
     if (t.text == "return") e.help("the last line of a block is its result: leave out `return`");
+    if (t.text == "let") e.help("a binding begins with its variable: %x = ...");
     throw e;
   }
   if (std::isupper(static_cast<unsigned char>(t.text[0])) != 0) {

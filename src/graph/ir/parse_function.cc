@@ -20,7 +20,7 @@ ExprRef Parser::function_literal() {
   expect("(", "before a function's parameters");
   list(")", "after a function's parameters", [&] {
     Token name = peek();
-    expect_kind(TokenKind::kVar, "a parameter");
+    expect_parameter();
     expect(":", "between a parameter and its type");
     VarRef v = builder_.block_var(name.text, type());
     f->params.push_back(v);

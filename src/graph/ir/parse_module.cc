@@ -44,6 +44,16 @@ std::string_view Parser::expect_kind(TokenKind kind, const char* what) {
   return take().text;
 }
 
+void Parser::expect_parameter() {
+  const Token& t = peek();
+  if (t.kind == TokenKind::kVar) {
+    take();
+  } else {
+    fail("a parameter is missing",
+         cat("a name that begins with %: %", t.kind == TokenKind::kWord ? t.text : "x"));
+  }
+}
+
 std::string_view Parser::expect_word(const char* what) {
   return expect_kind(TokenKind::kWord, what);
 }
@@ -198,7 +208,7 @@ Parser::Signature Parser::signature(const Item& item) {
   expect("(", "before a function's parameters");
   list(")", "after a function's parameters", [&] {
     Token name = peek();
-    expect_kind(TokenKind::kVar, "a parameter");
+    expect_parameter();
     expect(":", "between a parameter and its type");
     s.params.emplace_back(std::string(name.text), type());
   });

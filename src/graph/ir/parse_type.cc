@@ -13,6 +13,11 @@ namespace {
 // A limit on names and numbers in one size, which bounds the time to normalise it. No real program
 // reaches it.
 constexpr size_t kMaxDimAtoms = 2048;
+
+// What other languages call types.
+constexpr OtherWord kTypesElsewhere[] = {
+    {"int", "i64"}, {"long", "i64"},     {"float", "f32"},  {"double", "f64"}, {"half", "f16"},
+    {"byte", "u8"}, {"boolean", "bool"}, {"str", "string"}, {"vec", "array"},  {"vector", "array"}};
 }  // namespace
 
 Dim Parser::size() {
@@ -316,7 +321,7 @@ TypeRef Parser::plain_type() {
                                       "bool",   "i64",   "f32",   "f64"};
     for (std::string_view name : type_vars_) names.emplace_back(name);
     for (const auto& [name, _] : adt_arity_) names.emplace_back(name);
-    suggest(&e, t.text, names);
+    suggest_word(&e, t.text, kTypesElsewhere, names);
     throw e;
   }
   std::vector<TypeRef> args;

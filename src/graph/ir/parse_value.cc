@@ -343,6 +343,7 @@ Any Parser::attr_value(AttrKind kind) {
   if (kind == AttrKind::kDims && peek().is("[")) {
     return Any(Array<Dim>(dims("before sizes")));
   }
+  if (kind == AttrKind::kDType && peek().kind == TokenKind::kWord) return Any(dtype());
   return any_value();
 }
 
@@ -370,6 +371,7 @@ Attrs Parser::attr_list(std::string_view close, const Operator* op) {
       for (const AttrSpec& s : op->attrs) {
         if (name.text == s.name) spec = &s;
       }
+      if (!spec) throw unknown_attribute(*op, name.text).at(source_.span(name.begin));
     }
     out.set(name.text, spec ? attr_value(spec->kind) : any_value());
   });

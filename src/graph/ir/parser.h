@@ -51,6 +51,7 @@ class Parser {
   bool accept_word(std::string_view word);
   void expect(std::string_view sign, const char* where);
   std::string_view expect_word(const char* what);
+  void expect_parameter();
   std::string_view expect_kind(TokenKind kind, const char* what);
   Span here() const { return source_.span(peek().begin); }
   // Items between brackets, separated by commas; a comma may follow the last.
@@ -192,6 +193,7 @@ class Parser {
   void leave();
   // Null if the block has an error. With a name for it in errors, `refined`, the result is refined
   // to the expected type.
+  void end_block();
   BlockRef block(const char* where, const TypeRef& expected = nullptr,
                  const std::string& refined = "");
   Operand block_body(const TypeRef& expected, const std::string& refined);

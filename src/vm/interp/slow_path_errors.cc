@@ -4,12 +4,14 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "object/shape.h"
 #include "object/tensor.h"
 #include "support/failures.h"
 #include "support/text.h"
 #include "vm/isa/limits.h"
+#include "vm/isa/signature_match.h"
 
 namespace tenon::vm::slow_path {
 namespace {
@@ -62,16 +64,6 @@ struct Place {
   return place;
 }
 
-// The parameters up to the one that the instruction matches; empty if it matches something else.
-[[gnu::cold]] std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
-  const Place place = place_of(m, op);
-  const ValueRef& ref = matched(op);
-  if (!place.unit || ref.constant || !place.unit->exported || !m.is_called_by_host()) return {};
-  const auto reg = static_cast<uint32_t>(ref.reg);
-  if (source_of(*place.unit, reg, place.offset).kind != Source::Kind::Parameter) return {};
-  return std::span<const Param>(place.unit->params).first(reg + 1);
-}
-
 // The packed function whose result, or a field of it, the instruction matches: "function 'f'
 // returned ", with the field's index. That it is part of something else; empty for other values.
 [[gnu::cold]] std::string matched_result(Machine& m, const Op& op) {
@@ -85,7 +77,7 @@ struct Place {
     const Instruction& in = source.writer;
     if (in.opcode() == Opcode::GetField) {
       const Arg index = in.arg(operand(Opcode::GetField, "index"));
-      holder = "a tuple or an array holds ";
+      holder = "a tuple, an array or a cell holds ";
       if (index.is_register()) return holder;
       which = cat("as result ", index.value(), " ");
       reg = in.arg(operand(Opcode::GetField, "object")).index();
@@ -99,9 +91,8 @@ struct Place {
   }
 }
 
-// The size that a tensor parameter declares for an axis; null if it declares none.
-const SignatureDim* declared_dim(const Param& param, size_t axis) {
-  const SignatureType& type = param.type;
+// The size that a type declares for an axis of a tensor; null if it declares none or a constant.
+const SignatureDim* declared_dim(const SignatureType& type, size_t axis) {
   if (type.kind != SignatureType::Kind::Tensor || !type.dims_known || axis >= type.dims.size()) {
     return nullptr;
   }
@@ -116,7 +107,7 @@ const SignatureDim* declared_dim(const Param& param, size_t axis) {
   }
   const uint32_t of = size.writer.arg(0).index();
   if (source_of(*place.unit, of, size.offset).kind != Source::Kind::Parameter) return nullptr;
-  return declared_dim(place.unit->params[of],
+  return declared_dim(place.unit->params[of].type,
                       (size.operand - size.writer.info->fixed_words) / words_of(OperandKind::Dim));
 }
 
@@ -124,7 +115,7 @@ const SignatureDim* declared_dim(const Param& param, size_t axis) {
 const Param* binder_of(std::span<const Param> params, const std::string& size) {
   for (const Param& param : params.first(params.size() - 1)) {
     for (size_t i = 0; i < param.type.dims.size(); ++i) {
-      const SignatureDim* dim = declared_dim(param, i);
+      const SignatureDim* dim = declared_dim(param.type, i);
       if (dim && dim->text == size) return &param;
     }
   }
@@ -133,12 +124,58 @@ const Param* binder_of(std::span<const Param> params, const std::string& size) {
 
 constexpr size_t kNoAxis = SIZE_MAX;
 
+// An argument that doesn't fit its parameter.
+struct Misfit {
+  std::span<const Param> params;        // up to this one; empty: something else is matched
+  const SignatureType* type = nullptr;  // of the parameter, or of the part of a tuple
+};
+
+// Whether the type itself asks for what the instruction found the value not to have. The function's
+// body may match it, too.
+[[gnu::cold]] bool is_declared(const Place& place, const Op& op, const SignatureType& type,
+                               const AnyView& value, size_t axis) {
+  if (type.kind != SignatureType::Kind::Tensor && type.kind != SignatureType::Kind::Shape)
+    return true;
+  if (!fits(type, value)) return true;
+  const SignatureDim* dim = declared_dim(type, axis);
+  if (!dim) return type.kind == SignatureType::Kind::Shape;
+  const DimCheck& check = op.as<OpClass::Match>().dims[axis];
+  if (check.match != DimMatch::EqualsRegister) return false;
+  const SignatureDim* stored = stored_dim(place, static_cast<uint32_t>(check.reg));
+  return !stored || stored->text == dim->text;
+}
+
+[[gnu::cold]] Misfit misfit(Machine& m, const Op& op, const AnyView& value, size_t axis) {
+  const Place place = place_of(m, op);
+  const ValueRef& ref = matched(op);
+  if (!place.unit || ref.constant || !place.unit->exported || !m.is_called_by_host()) return {};
+  // From the value through the tuples around it to the parameter.
+  std::vector<size_t> path;
+  auto reg = static_cast<uint32_t>(ref.reg);
+  Source source = source_of(*place.unit, reg, place.offset);
+  while (source.kind == Source::Kind::Instruction && source.writer.opcode() == Opcode::GetField) {
+    const Arg index = source.writer.arg(operand(Opcode::GetField, "index"));
+    if (index.is_register()) return {};
+    path.push_back(static_cast<size_t>(index.value()));
+    reg = source.writer.arg(operand(Opcode::GetField, "object")).index();
+    source = source_of(*place.unit, reg, source.offset);
+  }
+  if (source.kind != Source::Kind::Parameter) return {};
+  const SignatureType* type = &place.unit->params[reg].type;
+  for (; !path.empty(); path.pop_back()) {
+    if (type->kind != SignatureType::Kind::Tuple || path.back() >= type->parts.size()) return {};
+    type = &type->parts[path.back()];
+  }
+  if (!is_declared(place, op, *type, value, axis)) return {};
+  return {std::span<const Param>(place.unit->params).first(reg + 1), type};
+}
+
 // Throws an error that names the parameter or packed function that the value comes from, if any,
 // and the parameter that bound the mismatched axis's size.
 [[noreturn, gnu::cold]] void mismatch(Machine& m, const Op& op, const AnyView& value,
                                       std::string_view note, std::string_view expected,
                                       size_t axis = kNoAxis) {
-  const std::span<const Param> params = params_up_to_matched(m, op);
+  const auto [params, type] = misfit(m, op, value, axis);
   std::string what, bound, help;
   if (params.empty()) {
     what = matched_result(m, op);
@@ -147,12 +184,13 @@ constexpr size_t kNoAxis = SIZE_MAX;
   } else {
     const std::string program = printable(m.running_program().name());
     what = cat("input '", printable(params.back().name), "' does not fit ", program);
-    const SignatureDim* size = declared_dim(params.back(), axis);
+    const SignatureDim* size = declared_dim(*type, axis);
     const Param* binder = size ? binder_of(params, size->text) : nullptr;
     if (binder) {
       bound = cat("bound by '", printable(binder->name), "'");
       help = cat("give both inputs the same ", printable(size->text));
-    } else if (!value.is_object() && params.back().type.kind == SignatureType::Kind::Tensor) {
+    } else if ((is_integer(value) || value.type_index == TypeIndex::Float) &&
+               type->kind == SignatureType::Kind::Tensor) {
       help = "a number is passed as a tensor of rank 0";
     }
     // A program that comes from memory or a pipe has no file to inspect.
@@ -180,14 +218,15 @@ std::string pattern_text(const DimCheck& check, const AnyView* base) {
 }
 
 // With the names of sizes that parameters declare: "tensor[batch=2, seq; i64]".
-[[gnu::cold]] std::string expected_shape(Machine& m, const Op& op, const AnyView* base) {
-  const std::span<const Param> params = params_up_to_matched(m, op);
+[[gnu::cold]] std::string expected_shape(Machine& m, const Op& op, const AnyView* base,
+                                         const AnyView& value, size_t at = kNoAxis) {
+  const Misfit found = misfit(m, op, value, at);
   const Place place = place_of(m, op);
   std::string sizes;
   size_t axis = 0;
   for (const DimCheck& check : op.as<OpClass::Match>().dims) {
     std::string size = pattern_text(check, base);
-    const SignatureDim* named = !params.empty() ? declared_dim(params.back(), axis)
+    const SignatureDim* named = found.type ? declared_dim(*found.type, axis)
                                 : place.unit && check.match == DimMatch::EqualsRegister
                                     ? stored_dim(place, static_cast<uint32_t>(check.reg))
                                     : nullptr;
@@ -238,15 +277,15 @@ void fail_element(DataType dtype, const AnyView& found) {
 }
 
 void shape_mismatch(Machine& m, const Op& op, const AnyView* base, const AnyView& value) {
-  mismatch(m, op, value, "", expected_shape(m, op, base));
+  mismatch(m, op, value, "", expected_shape(m, op, base, value));
 }
 void rank_mismatch(Machine& m, const Op& op, const AnyView* base, const AnyView& value,
                    size_t rank) {
-  mismatch(m, op, value, cat("rank ", rank), expected_shape(m, op, base));
+  mismatch(m, op, value, cat("rank ", rank), expected_shape(m, op, base, value));
 }
 void axis_mismatch(Machine& m, const Op& op, const AnyView* base, const AnyView& value,
                    size_t axis) {
-  mismatch(m, op, value, cat("axis ", axis), expected_shape(m, op, base), axis);
+  mismatch(m, op, value, cat("axis ", axis), expected_shape(m, op, base, value, axis), axis);
 }
 void number_mismatch(Machine& m, const Op& op, const AnyView* base, const AnyView& value) {
   const DimCheck& check = op.as<OpClass::Match>().dims.front();
