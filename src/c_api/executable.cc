@@ -148,6 +148,15 @@ int64_t or_none(int64_t v, int64_t none) {
   return v == -1 ? none : v;
 }
 
+// Finds a file's weights by name.
+struct Weights {
+  Map<String, Tensor> by_name;
+  Tensor operator()(std::string_view name) const {
+    const Tensor* found = by_name.find(String(name));
+    return found ? *found : Tensor();
+  }
+};
+
 vm::ProgramOptions options_of(const tenon_load_options* given) {
   tenon_load_options load = TENON_LOAD_DEFAULTS;
   if (given) {
@@ -171,11 +180,7 @@ vm::ProgramOptions options_of(const tenon_load_options* given) {
   if (load.name) options.read.name = printable(load.name);
   if (load.weights) {
     const char* what = "the weights are not a map from names to tensors";
-    const auto weights = c_api::take<Map<String, Tensor>>(load.weights, what);
-    options.weights = [weights](std::string_view name) {
-      const Tensor* found = weights.find(String(name));
-      return found ? *found : Tensor();
-    };
+    options.weights = Weights{c_api::take<Map<String, Tensor>>(load.weights, what)};
   }
   return options;
 }

@@ -86,6 +86,18 @@ bool is_library_name(std::string_view name) {
   });
 }
 
+namespace {
+
+// Calls the entry of the library at the path.
+struct CallEntry {
+  const std::string& path;
+  void operator()() const {
+    if (open_entry(path)() != 0) throw take_error();
+  }
+};
+
+}  // namespace
+
 Module load_library(const std::string& name, std::span<const std::string> folders) {
   if (!is_library_name(name)) {
     throw Error(ErrorKind::Usage, cat("not a valid library name: ", quoted(name)))
@@ -99,9 +111,7 @@ Module load_library(const std::string& name, std::span<const std::string> folder
   for (const std::string& folder : folders) {
     const std::string path = cat(folder, "/lib", name, ".so");
     if (access(path.c_str(), F_OK) != 0) continue;
-    return define_library(name, [&] {
-      if (open_entry(path)() != 0) throw take_error();
-    });
+    return define_library(name, CallEntry{path});
   }
   return Module();
 }

@@ -232,18 +232,16 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
   constexpr size_t kLongest = 200;  // bounds the time that a hostile name takes
-  if (name.size() > kLongest) return "";
+  if (name.empty() || name.size() > kLongest) return "";
   std::string best;
-  // A more distant name wouldn't help, least of all among short ones.
-  size_t best_distance = name.size() < 4 ? 2 : name.size() / 3 + 2;
+  // A more distant name wouldn't help, least of all among short ones. Of two that are equally near,
+  // the one that begins as the name does: Sone is Some, not None.
+  size_t best_distance = 2 * (name.size() < 4 ? 2 : name.size() / 3 + 2);
   for (const auto& c : candidates) {
-    if (c.size() > kLongest) continue;
+    if (c.empty() || c.size() > kLongest) continue;
     if (best.empty() && name.size() > 2 && c.starts_with(name)) best = c;
-    const size_t d = edit_distance(name, c);
-    // Of two that are equally near, the one that begins as the name does: Sone is Some, not None.
-    const bool begins_alike = d == best_distance && !best.empty() && !name.empty() &&
-                              c.starts_with(name.front()) && !best.starts_with(name.front());
-    if (d < best_distance || begins_alike) {
+    const size_t d = 2 * edit_distance(name, c) + (c.front() != name.front());
+    if (d < best_distance) {
       best_distance = d;
       best = c;
     }

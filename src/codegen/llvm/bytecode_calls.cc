@@ -75,8 +75,8 @@ void FunctionTranslator::charge_call(const Instruction& in) {
 // The same by the machine, and what follows.
 void FunctionTranslator::charge_in_machine(const Instruction& in) {
   const bool is_tail = in.opcode() == Opcode::TailCall;
-  run(is_tail ? &vm::CodeRuntime::charge_tail_call : &vm::CodeRuntime::charge_call,
-      b_.getInt64(static_cast<uint64_t>(room_of(in))));
+  const auto room = static_cast<uint64_t>(room_of(in));
+  run(&vm::CodeRuntime::charge_call, b_.getInt64(is_tail ? room : room | vm::kNewFrame));
   is_tail ? enter_by_tail_call(in) : enter(in);
 }
 

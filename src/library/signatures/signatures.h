@@ -126,8 +126,7 @@ inline constexpr Signature kTable[] = {
      .operands = {any("value"), any("type"), any("function")},
      .effect = Effect::Ordered,
      .for_files = true,
-     .summary = "an error, which names the function, unless the value it returned is of that type in "
-                "kind, element type, rank and constant sizes"},
+     .summary = "an error unless a function's result is of that type"},
 
     // ---- the core library: src/library/core ----
     {.name = "tenon.nonzero",

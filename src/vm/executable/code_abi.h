@@ -35,7 +35,7 @@
 
 namespace tenon::vm {
 
-inline constexpr uint32_t kCodeAbiVersion = 5;
+inline constexpr uint32_t kCodeAbiVersion = 6;
 inline constexpr char kCodeTableSymbol[] = "tenon_code_table";
 
 // How compiled code comes back.
@@ -82,6 +82,7 @@ struct CodeLayout {
   // Of the function that a closure's code is.
   static constexpr int64_t kCodeIndex = 8, kCodeRegisters = 24, kCodeClosureParams = 28;
 };
+inline constexpr uint64_t kNewFrame = 1;  // beside a number of registers' bytes, which is even
 inline constexpr uint32_t kCodeArguments = 3;
 inline constexpr uint32_t kCodePrefixBytes = 16;
 // The Ops before those of the first function: the entry's.
@@ -101,10 +102,9 @@ struct CodeRuntime {
   // Stops the call if it is out of fuel or was asked to.
   CodeFunction attend;
   // Before a call: stops it if it was asked to or there is no fuel, of which it takes a unit, and
-  // makes room for registers up to `extra` bytes from the base and, unless it is a tail call, for
-  // another frame.
+  // makes room for registers up to `extra` bytes from the base, and for another frame if kNewFrame
+  // is set in it.
   CodeFunction charge_call;
-  CodeFunction charge_tail_call;
   // Prepares a (tail) call of a closure. Left: its frame is ready and the machine's entry is to be
   // entered. Returned: the call is done and its result in the machine's value.
   CodeFunction call_closure;

@@ -132,11 +132,10 @@ void CompiledCode::attend(Machine& m, const Op&, AnyView*, uint64_t) {
   Dispatch::stop_if_asked(m);
 }
 
-template <int new_frames>
-void CompiledCode::charge_call(Machine& m, const Op&, AnyView* base, uint64_t bytes) {
+void CompiledCode::charge_call(Machine& m, const Op&, AnyView* base, uint64_t room) {
   Dispatch::stop_if_asked(m);
   --m.fuel_;
-  Dispatch::grow_stack(m, base + bytes / kRegisterBytes, m.frame_ - new_frames);
+  Dispatch::grow_stack(m, base + room / kRegisterBytes, m.frame_ - (room & kNewFrame));
 }
 
 CodePiece CompiledCode::piece_of(const Machine& m, const FunctionCode& function) {
@@ -215,8 +214,7 @@ void CompiledCode::run(Machine& m, const CodeTable& table, const FunctionCode& f
       .run = guarded<run_instruction>,
       .released = released,
       .attend = guarded<attend>,
-      .charge_call = guarded<charge_call<1>>,
-      .charge_tail_call = guarded<charge_call<0>>,
+      .charge_call = guarded<charge_call>,
       .call_closure = guarded<call_closure>,
       .tail_call_closure = guarded<tail_call_closure>,
       .constant = constant,

@@ -24,8 +24,7 @@ class CompiledCode {
   // The bodies of CodeRuntime's functions.
   static void run_instruction(Machine& m, const Op& op, AnyView* base, uint64_t opcode);
   static void attend(Machine& m, const Op& op, AnyView* base, uint64_t extra);
-  template <int new_frames>
-  static void charge_call(Machine& m, const Op& op, AnyView* base, uint64_t bytes);
+  static void charge_call(Machine& m, const Op& op, AnyView* base, uint64_t room);
   static CodeExit call_closure(Machine& m, const Op& op, AnyView* base, uint64_t extra);
   static CodeExit tail_call_closure(Machine& m, const Op& op, AnyView* base, uint64_t extra);
   static CodeExit released(void* state, void* base, void* frame, int64_t fuel, uint64_t op,

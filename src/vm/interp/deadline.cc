@@ -21,10 +21,7 @@ class Deadline::Timer {
 
   Key add(std::atomic<uint32_t>* word, uint32_t bits, Clock::time_point when) {
     std::lock_guard lock(mutex_);
-    if (!started_) {
-      std::thread([this] { run(); }).detach();
-      started_ = true;
-    }
+    if (!started_) start();
     Key key{when, next_id_++};
     entries_.insert({key, {word, bits}});
     if (when < wakes_at_) changed_.notify_one();
@@ -38,6 +35,10 @@ class Deadline::Timer {
   }
 
  private:
+  void start() {
+    std::thread([this] { run(); }).detach();
+    started_ = true;
+  }
   struct Entry {
     std::atomic<uint32_t>* word;
     uint32_t bits;

@@ -4,7 +4,6 @@
 
 #include <span>
 #include <string>
-#include <vector>
 
 #include "object/shape.h"
 #include "object/tensor.h"
@@ -17,10 +16,7 @@ namespace tenon::vm::slow_path {
 namespace {
 
 std::string value_text(const AnyView& v) {
-  if (v.type_index == TypeIndex::Tensor) return to_text(payload_as<Tensor>(v));
-  if (v.type_index == TypeIndex::Shape) return cat("shape", to_text(payload_as<Shape>(v)));
-  if (is_integer(v)) return cat(v.v.i);
-  return type_name(v.type_index);
+  return is_integer(v) ? cat(v.v.i) : found_text(v);
 }
 
 // Where the register's value comes from, as far as the code before the instruction at `offset`
@@ -64,43 +60,41 @@ struct Place {
   return place;
 }
 
-// The packed function whose result, or a field of it, the instruction matches: "function 'f'
-// returned ", with the field's index. That it is part of something else; empty for other values.
-[[gnu::cold]] std::string matched_result(Machine& m, const Op& op) {
+// What is wrong with a value that is no parameter's: names the packed function whose result it is,
+// or a field of it.
+[[gnu::cold]] std::string other_misfit(Machine& m, const Op& op) {
   Place place = place_of(m, op);
   const ValueRef& ref = matched(op);
-  if (!place.unit || ref.constant) return {};
-  std::string which, holder;
-  for (auto reg = static_cast<uint32_t>(ref.reg);;) {
+  auto reg = static_cast<uint32_t>(ref.reg);
+  int64_t field = -1;
+  const char* what = "a value does not match what the program expects here";
+  while (place.unit && !ref.constant) {
     const Source source = source_of(*place.unit, reg, place.offset);
-    if (source.kind != Source::Kind::Instruction) return holder;
     const Instruction& in = source.writer;
-    if (in.opcode() == Opcode::GetField) {
-      const Arg index = in.arg(operand(Opcode::GetField, "index"));
-      holder = "a tuple, an array or a cell holds ";
-      if (index.is_register()) return holder;
-      which = cat("as result ", index.value(), " ");
-      reg = in.arg(operand(Opcode::GetField, "object")).index();
-      place.offset = source.offset;
-      continue;
+    if (source.kind != Source::Kind::Instruction) break;
+    if (in.opcode() == Opcode::CallPacked) {
+      const uint32_t callee = in.arg(operand(Opcode::CallPacked, "callee")).index();
+      return returned_text(m.running_program().unit().packed[callee].name, field, kOfDeclaredType);
     }
-    if (in.opcode() != Opcode::CallPacked) return holder;
-    const uint32_t callee = in.arg(operand(Opcode::CallPacked, "callee")).index();
-    return cat("function '", printable(m.running_program().unit().packed[callee].name),
-               "' returned ", which);
+    if (in.opcode() != Opcode::GetField) break;
+    what = "a tuple, array or cell holds a value that doesn't fit its declared type";
+    const Arg index = in.arg(operand(Opcode::GetField, "index"));
+    if (index.is_register()) break;
+    field = index.value();
+    reg = in.arg(operand(Opcode::GetField, "object")).index();
+    place.offset = source.offset;
   }
+  return what;
 }
 
-// The size that a type declares for an axis of a tensor; null if it declares none or a constant.
+// The size that a type declares for an axis; null if it declares none or a constant.
 const SignatureDim* declared_dim(const SignatureType& type, size_t axis) {
-  if (type.kind != SignatureType::Kind::Tensor || !type.dims_known || axis >= type.dims.size()) {
-    return nullptr;
-  }
+  if (!type.dims_known || axis >= type.dims.size()) return nullptr;
   return type.dims[axis].is_constant() ? nullptr : &type.dims[axis];
 }
 
 // The size that a parameter declares whose match stored it in the register; null if none did.
-[[gnu::cold]] const SignatureDim* stored_dim(const Place& place, uint32_t reg) {
+[[gnu::cold, gnu::noinline]] const SignatureDim* stored_dim(const Place& place, uint32_t reg) {
   const Source size = source_of(*place.unit, reg, place.offset);
   if (size.kind != Source::Kind::Instruction || size.writer.info->op_class != OpClass::Match) {
     return nullptr;
@@ -138,36 +132,45 @@ struct Misfit {
     return true;
   if (!fits(type, value)) return true;
   const SignatureDim* dim = declared_dim(type, axis);
-  if (!dim) return type.kind == SignatureType::Kind::Shape;
+  if (!dim) return false;
   const DimCheck& check = op.as<OpClass::Match>().dims[axis];
+  if (check.match == DimMatch::Store) return true;  // a negative size
   if (check.match != DimMatch::EqualsRegister) return false;
   const SignatureDim* stored = stored_dim(place, static_cast<uint32_t>(check.reg));
   return !stored || stored->text == dim->text;
 }
 
-[[gnu::cold]] Misfit misfit(Machine& m, const Op& op, const AnyView& value, size_t axis) {
+// The type of the parameter that the register holds, or of the part of it, a tuple; null for other
+// values. `param` is the parameter's index.
+[[gnu::cold]] const SignatureType* declared_type(const FunctionUnit& unit, uint32_t reg,
+                                                 uint32_t offset, uint32_t* param) {
+  const Source source = source_of(unit, reg, offset);
+  if (source.kind == Source::Kind::Parameter) {
+    *param = reg;
+    return &unit.params[reg].type;
+  }
+  if (source.kind != Source::Kind::Instruction || source.writer.opcode() != Opcode::GetField) {
+    return nullptr;
+  }
+  const Arg object = source.writer.arg(operand(Opcode::GetField, "object"));
+  const Arg index = source.writer.arg(operand(Opcode::GetField, "index"));
+  const SignatureType* tuple = declared_type(unit, object.index(), source.offset, param);
+  const bool has_part = tuple && tuple->kind == SignatureType::Kind::Tuple &&
+                        !index.is_register() &&
+                        static_cast<size_t>(index.value()) < tuple->parts.size();
+  return has_part ? &tuple->parts[static_cast<size_t>(index.value())] : nullptr;
+}
+
+[[gnu::cold, gnu::noinline]] Misfit misfit(Machine& m, const Op& op, const AnyView& value,
+                                           size_t axis) {
   const Place place = place_of(m, op);
   const ValueRef& ref = matched(op);
   if (!place.unit || ref.constant || !place.unit->exported || !m.is_called_by_host()) return {};
-  // From the value through the tuples around it to the parameter.
-  std::vector<size_t> path;
-  auto reg = static_cast<uint32_t>(ref.reg);
-  Source source = source_of(*place.unit, reg, place.offset);
-  while (source.kind == Source::Kind::Instruction && source.writer.opcode() == Opcode::GetField) {
-    const Arg index = source.writer.arg(operand(Opcode::GetField, "index"));
-    if (index.is_register()) return {};
-    path.push_back(static_cast<size_t>(index.value()));
-    reg = source.writer.arg(operand(Opcode::GetField, "object")).index();
-    source = source_of(*place.unit, reg, source.offset);
-  }
-  if (source.kind != Source::Kind::Parameter) return {};
-  const SignatureType* type = &place.unit->params[reg].type;
-  for (; !path.empty(); path.pop_back()) {
-    if (type->kind != SignatureType::Kind::Tuple || path.back() >= type->parts.size()) return {};
-    type = &type->parts[path.back()];
-  }
-  if (!is_declared(place, op, *type, value, axis)) return {};
-  return {std::span<const Param>(place.unit->params).first(reg + 1), type};
+  uint32_t param = 0;
+  const auto* type =
+      declared_type(*place.unit, static_cast<uint32_t>(ref.reg), place.offset, &param);
+  if (!type || !is_declared(place, op, *type, value, axis)) return {};
+  return {std::span<const Param>(place.unit->params).first(param + 1), type};
 }
 
 // Throws an error that names the parameter or packed function that the value comes from, if any,
@@ -178,9 +181,7 @@ struct Misfit {
   const auto [params, type] = misfit(m, op, value, axis);
   std::string what, bound, help;
   if (params.empty()) {
-    what = matched_result(m, op);
-    what += what.empty() ? "a value does not match what the program expects here"
-                         : "a value that doesn't fit its declared type";
+    what = other_misfit(m, op);
   } else {
     const std::string program = printable(m.running_program().name());
     what = cat("input '", printable(params.back().name), "' does not fit ", program);
@@ -276,16 +277,12 @@ void fail_element(DataType dtype, const AnyView& found) {
                 to_text(dtype));
 }
 
-void shape_mismatch(Machine& m, const Op& op, const AnyView* base, const AnyView& value) {
-  mismatch(m, op, value, "", expected_shape(m, op, base, value));
-}
-void rank_mismatch(Machine& m, const Op& op, const AnyView* base, const AnyView& value,
-                   size_t rank) {
-  mismatch(m, op, value, cat("rank ", rank), expected_shape(m, op, base, value));
-}
-void axis_mismatch(Machine& m, const Op& op, const AnyView* base, const AnyView& value,
-                   size_t axis) {
-  mismatch(m, op, value, cat("axis ", axis), expected_shape(m, op, base, value, axis), axis);
+void shape_mismatch(Machine& m, const Op& op, const AnyView* base, const AnyView& value,
+                    Difference in, size_t number) {
+  const size_t axis = in == Difference::Axis ? number : kNoAxis;
+  std::string note;
+  if (in != Difference::Kind) note = cat(in == Difference::Axis ? "axis " : "rank ", number);
+  mismatch(m, op, value, note, expected_shape(m, op, base, value, axis), axis);
 }
 void number_mismatch(Machine& m, const Op& op, const AnyView* base, const AnyView& value) {
   const DimCheck& check = op.as<OpClass::Match>().dims.front();

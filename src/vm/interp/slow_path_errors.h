@@ -33,12 +33,10 @@ inline const ValueRef& matched(const Op& op) {
 
 // A match fails. These name the input, or the packed function whose result it is, and the sizes
 // that it declares. `value` is the operand, or a copy of it.
+// `number` is the rank or the axis in which they differ.
+enum class Difference : uint8_t { Kind, Rank, Axis };
 [[noreturn, gnu::cold]] void shape_mismatch(Machine& m, const Op& op, const AnyView* base,
-                                            const AnyView& value);
-[[noreturn, gnu::cold]] void rank_mismatch(Machine& m, const Op& op, const AnyView* base,
-                                           const AnyView& value, size_t rank);
-[[noreturn, gnu::cold]] void axis_mismatch(Machine& m, const Op& op, const AnyView* base,
-                                           const AnyView& value, size_t axis);
+                                            const AnyView& value, Difference in, size_t number);
 [[noreturn, gnu::cold]] void number_mismatch(Machine& m, const Op& op, const AnyView* base,
                                              const AnyView& value);
 [[noreturn, gnu::cold]] void dtype_mismatch(Machine& m, const Op& op, const AnyView& value);

@@ -36,13 +36,13 @@ void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
                 std::span<const int64_t> dims) {
   const std::vector<DimCheck>& checks = op.as<OpClass::Match>().dims;
   if (dims.size() != checks.size()) [[unlikely]] {
-    rank_mismatch(m, op, base, value, dims.size());
+    shape_mismatch(m, op, base, value, Difference::Rank, dims.size());
   }
   for (size_t i = 0; i < dims.size(); ++i) {
     // A shape from the host may hold any integers.
     const bool stores = checks[i].match == DimMatch::Store;
     if (stores ? dims[i] < 0 : !satisfies(checks[i], dims[i], base)) [[unlikely]]
-      axis_mismatch(m, op, base, value, i);
+      shape_mismatch(m, op, base, value, Difference::Axis, i);
     if (stores) store(base, checks[i].reg, dims[i]);
   }
 }
@@ -59,12 +59,12 @@ void op_match_tensor(Machine& m, const Op& op, AnyView* base) {
   if (value.type_index == TypeIndex::Tensor) [[likely]] {
     const Tensor& t = payload_as<Tensor>(value);
     if (t.dtype() != o.dtype && !o.dtype.is_void()) [[unlikely]]
-      shape_mismatch(m, op, base, value);
+      shape_mismatch(m, op, base, value, Difference::Kind, 0);
     dims = t.shape();
   } else if (value.type_index == TypeIndex::Shape && o.dtype.is_void()) {
     dims = payload_as<Shape>(value).dims();
   } else {
-    shape_mismatch(m, op, base, value);
+    shape_mismatch(m, op, base, value, Difference::Kind, 0);
   }
   match_dims(m, op, base, value, dims);
   if (!o.overwrites) release_last_uses(o, base);

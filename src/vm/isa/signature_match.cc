@@ -72,32 +72,42 @@ bool fits(const SignatureType& type, const AnyView& value) {
   return true;
 }
 
-std::string found_text(const SignatureType& type, const AnyView& value) {
+std::string found_text(const AnyView& value) {
   if (value.type_index == TypeIndex::Tensor) return to_text(payload_as<Tensor>(value));
   if (value.type_index == TypeIndex::Shape) return cat("shape", to_text(payload_as<Shape>(value)));
   if (const auto* array = value.as_object<ArrayObj>()) {
     return cat("an array of ", counted(static_cast<uint64_t>(array->size), "value"));
   }
-  // A number of the right kind is out of range.
+  return type_name(value.type_index);
+}
+
+std::string found_text(const SignatureType& type, const AnyView& value) {
   const int32_t kind = type.dtype.is_float() ? TypeIndex::Float : TypeIndex::Int;
-  return type.kind == Kind::Scalar && value.type_index == kind ? repr(value)
-                                                               : type_name(value.type_index);
+  return type.kind == Kind::Scalar && value.type_index == kind ? repr(value) : found_text(value);
+}
+
+std::string returned_text(std::string_view function, int64_t part, std::string_view what) {
+  std::string text = cat("function '", printable(function), "' returned ");
+  if (part >= 0) text += cat("as result ", part, " ");
+  text += what;
+  return text;
 }
 
 void require_returned(std::string_view function, const SignatureType& type, const AnyView& value,
                       std::string_view what) {
-  const auto require = [&](const SignatureType& part, const AnyView& found,
-                           const std::string& which) {
-    if (fits(part, found)) return;
-    throw_failure(cat("function '", printable(function), "' returned ", which, what),
-                  found_text(part, found), printable(to_text(part)));
-  };
-  require(type, value, "");
-  if (type.kind != Kind::Tuple || type.parts.empty()) return;
-  const auto* parts = value.as_object<ArrayObj>();
-  for (size_t i = 0; i < type.parts.size(); ++i) {
-    require(type.parts[i], parts->begin()[i], cat("as result ", i, " "));
+  const SignatureType* part = &type;
+  const AnyView* found = &value;
+  int64_t i = -1;
+  if (fits(type, value)) {
+    if (type.kind != Kind::Tuple || type.parts.empty()) return;
+    found = value.as_object<ArrayObj>()->begin();
+    part = type.parts.data();
+    for (i = 0; fits(*part, *found); ++part, ++found) {
+      if (++i == static_cast<int64_t>(type.parts.size())) return;
+    }
   }
+  throw_failure(returned_text(function, i, what), found_text(*part, *found),
+                printable(to_text(*part)));
 }
 
 }  // namespace tenon::vm
