@@ -60,6 +60,9 @@ struct Place {
   return place;
 }
 
+// Values are traced through so many fields within each other; a hostile program may have millions.
+constexpr int kDeepestField = 64;
+
 // What is wrong with a value that is no parameter's: names the packed function whose result it is,
 // or a field of it.
 [[gnu::cold]] std::string other_misfit(Machine& m, const Op& op) {
@@ -68,7 +71,7 @@ struct Place {
   auto reg = static_cast<uint32_t>(ref.reg);
   int64_t field = -1;
   const char* what = "a value does not match what the program expects here";
-  while (place.unit && !ref.constant) {
+  for (int depth = 0; depth < kDeepestField && place.unit && !ref.constant; ++depth) {
     const Source source = source_of(*place.unit, reg, place.offset);
     const Instruction& in = source.writer;
     if (source.kind != Source::Kind::Instruction) break;
@@ -143,18 +146,18 @@ struct Misfit {
 // The type of the parameter that the register holds, or of the part of it, a tuple; null for other
 // values. `param` is the parameter's index.
 [[gnu::cold]] const SignatureType* declared_type(const FunctionUnit& unit, uint32_t reg,
-                                                 uint32_t offset, uint32_t* param) {
+                                                 uint32_t offset, uint32_t* param, int depth = 0) {
   const Source source = source_of(unit, reg, offset);
   if (source.kind == Source::Kind::Parameter) {
     *param = reg;
     return &unit.params[reg].type;
   }
-  if (source.kind != Source::Kind::Instruction || source.writer.opcode() != Opcode::GetField) {
-    return nullptr;
-  }
+  const bool is_field =
+      source.kind == Source::Kind::Instruction && source.writer.opcode() == Opcode::GetField;
+  if (!is_field || depth == kDeepestField) return nullptr;
   const Arg object = source.writer.arg(operand(Opcode::GetField, "object"));
   const Arg index = source.writer.arg(operand(Opcode::GetField, "index"));
-  const SignatureType* tuple = declared_type(unit, object.index(), source.offset, param);
+  const SignatureType* tuple = declared_type(unit, object.index(), source.offset, param, depth + 1);
   const bool has_part = tuple && tuple->kind == SignatureType::Kind::Tuple &&
                         !index.is_register() &&
                         static_cast<size_t>(index.value()) < tuple->parts.size();
