@@ -235,14 +235,25 @@ graph::Builder::LoopBody body_of(graph::Builder& builder, const Function& functi
   };
 }
 
+[[noreturn]] void fail_taken(const String& function) {
+  throw Error(ErrorKind::Usage, cat("there is a function '", printable(function), "' already"));
+}
+
+// Throws if the text isn't a word that may name an import or a type parameter.
+void require_word(const String& name, const char* of, const char* expected) {
+  if (graph::is_bare_name(name.view()) && !graph::is_reserved(name.view())) return;
+  throw Error(ErrorKind::Usage, cat("this is not a name for ", of))
+      .found(quoted(name.view()))
+      .expected(expected);
+}
+
 // Makes known what the texts define. The module stays as it is if they are wrong.
 void define(BuilderObj& module, std::string imports, std::string text,
             std::vector<std::string> import_paths) {
   graph::Definitions defined =
       graph::parse_definitions(imports + text, "definitions", import_paths);
   for (const auto& [name, function] : defined.functions) {
-    if (!module.functions.contains(name) && !module.declared.contains(name)) continue;
-    throw Error(ErrorKind::Usage, cat("there is a function '", printable(name), "' already"));
+    if (module.functions.contains(name) || module.declared.contains(name)) fail_taken(name);
   }
   module.full_names.clear();
   for (const auto& [name, shown] : defined.written) module.full_names.emplace(shown.str(), name);
@@ -255,8 +266,9 @@ void define(BuilderObj& module, std::string imports, std::string text,
 
 // Throws if a function of this name was built or defined.
 void require_new(const BuilderObj& module, const String& function) {
-  if (!module.functions.contains(function) && !module.defined.functions.contains(function)) return;
-  throw Error(ErrorKind::Usage, cat("there is a function '", printable(function), "' already"));
+  if (module.functions.contains(function) || module.defined.functions.contains(function)) {
+    fail_taken(function);
+  }
 }
 
 graph::CheckKind check_kind(const String& kind) {
@@ -315,11 +327,7 @@ void build_import(const BuilderRef& builder, const String& file, const String& n
   Source source;
   take_source_options(given, &source);
   given.require_all_taken();
-  if (!graph::is_bare_name(name.view()) || graph::is_reserved(name.view())) {
-    throw Error(ErrorKind::Usage, "this is not a name for an import")
-        .found(quoted(name.view()))
-        .expected("a word such as l, for calls of l.map");
-  }
+  require_word(name, "an import", "a word such as l, for calls of l.map");
   std::vector<std::string> paths = module.import_paths;
   paths.insert(paths.end(), source.import_path.begin(), source.import_path.end());
   define(module, cat(module.imports, "import ", quoted(file.view()), " as ", name.view(), " "),
@@ -347,11 +355,7 @@ void build_declare(const BuilderRef& builder, const String& function, const Any&
 
 void build_type_param(const BuilderRef& builder, const String& name) {
   BuilderObj& module = module_of(builder);
-  if (!graph::is_bare_name(name.view()) || graph::is_reserved(name.view())) {
-    throw Error(ErrorKind::Usage, "this is not a name for a type parameter")
-        .found(quoted(name.view()))
-        .expected("a word such as T");
-  }
+  require_word(name, "a type parameter", "a word such as T");
   if (std::ranges::find(module.type_params, name) != module.type_params.end()) {
     throw Error(ErrorKind::Usage, cat("the type parameter ", name.view(), " is already defined"));
   }

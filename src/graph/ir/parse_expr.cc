@@ -111,9 +111,8 @@ void Parser::end_block() {
     e.help("a field of a tuple is %t.0, an element of an array array_get(%a, 0)");
   } else if (peek().kind != TokenKind::kEnd) {
     e.help(
-        "the result is the last line of a block: bind other values to variables, %y = ..., and "
-        "make "
-        "several results a tuple");
+        "the result is the last line of a block: bind other values to variables, %y = ..., "
+        "and make several results a tuple");
   }
   throw e;
 }

@@ -193,9 +193,9 @@ class Parser {
   void leave();
   // Null if the block has an error. With a name for it in errors, `refined`, the result is refined
   // to the expected type.
-  void end_block();
   BlockRef block(const char* where, const TypeRef& expected = nullptr,
                  const std::string& refined = "");
+  void end_block();  // takes the brace after a block's result
   Operand block_body(const TypeRef& expected, const std::string& refined);
   Operand block_result(const TypeRef& expected);
   bool binding();

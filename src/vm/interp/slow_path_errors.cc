@@ -223,7 +223,7 @@ std::string pattern_text(const DimCheck& check, const AnyView* base) {
 
 // With the names of sizes that parameters declare: "tensor[batch=2, seq; i64]".
 [[gnu::cold]] std::string expected_shape(Machine& m, const Op& op, const AnyView* base,
-                                         const AnyView& value, size_t at = kNoAxis) {
+                                         const AnyView& value, size_t at) {
   const Misfit found = misfit(m, op, value, at);
   const Place place = place_of(m, op);
   std::string sizes;
