@@ -18,8 +18,8 @@ class Builder:
     """Builds a module, one function after the other.
 
     Operators are methods: ``b.relu(x)`` calls ``relu``, with attributes by keyword (docs/operators.md). Operands are
-    what these return, and numbers, shapes, arrays and tensors, which become constants. Where a type is known, as of an
-    argument, a field or a loop's variable, a number is a scalar of it and a tuple becomes one of its operands. Types and
+    what these return, and numbers, shapes, arrays and tensors, which become constants. Where the type is known (an
+    argument, a field, a loop's variable), a number becomes a scalar of that type and a Python tuple a tuple. Types and
     sizes are written as in the language: ``"tensor[n, 4; f32]"``, ``"2*n"``.
 
     >>> b = tenon.ir.Builder()
@@ -30,7 +30,7 @@ class Builder:
     >>> exe(np.ones((1, 4), "float32")).tolist()
     [[2.0, 2.0], [2.0, 2.0]]
 
-    A function may call those before it. One that calls itself, or is called before it is built, is declared first:
+    A function may call the functions built before it. One that calls itself, or is called before it is built, is declared first:
 
     >>> b = tenon.ir.Builder()
     >>> b.declare("count", "fn(i64) -> i64")
@@ -94,7 +94,7 @@ class Builder:
         _call("tenon.build_import", self._builder, file, name, _compiler.import_path_of(import_path))
 
     def declare(self, name: str, type: str | Object) -> None:
-        """States the type of a function that is built later, so that others and itself can call it:
+        """Declares a function that is built later with this type, so that it and others can call it:
         ``b.declare("length", "fn[T](list[T]) -> i64")``."""
         _call("tenon.build_declare", self._builder, name, type)
 

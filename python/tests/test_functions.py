@@ -165,9 +165,45 @@ def returning(value, result):
 def test_a_result_of_another_size_is_blamed_on_its_function():
     module = returning(tenon.Tensor(np.ones(1, "float32")), "tensor[n; f32]")
     for run in (tenon.compile(module), lambda x: module.interpret("main", x)):
-        with pytest.raises(tenon.ExecutionError, match="function 'test.returning' returned a value that doesn't fit") as e:
+        with pytest.raises(tenon.ExecutionError, match="the result of function 'test.returning' doesn't fit") as e:
             run(np.zeros(5, "float32"))
         assert e.value.expected.startswith("tensor[n=5; f32]") and e.value.found.startswith("tensor[1; f32]")
+
+
+@pytest.mark.parametrize("mode", ["compiled", "bytecode", "interpret"])
+def test_numbers_in_tuples_of_a_result_are_those_of_their_types(mode):
+    """Rounded, at any depth; the range of integers is checked."""
+    def run(value, result):
+        module = returning(value, result)
+        if mode == "interpret":
+            return module.interpret("main", np.zeros(5, "float32"))
+        return tenon.compile(module, mode=mode)(np.zeros(5, "float32"))
+
+    rounded = float(np.float32(0.1))
+    assert run(0.1, "f32") == rounded
+    assert run((0.1, 1), "(f32, i64)") == (rounded, 1)
+    assert run(((0.1, 7), 0.1), "((f32, i8), f64)") == ((rounded, 7), 0.1)
+    assert run((70000.0, 1), "(f16, i64)") == (float("inf"), 1)
+    for value, expected in (((0.1, 300), "i8"), (((0.1, 300), 0.1), "i8"), ((1, 2), "f32")):
+        types = "((f32, i8), f64)" if isinstance(value[0], tuple) else "(f32, i8)"
+        with pytest.raises(tenon.ExecutionError, match="of function 'test.returning' doesn't fit") as caught:
+            run(value, types)
+        assert caught.value.expected == expected
+
+
+@pytest.mark.parametrize("value", [3, (1, 2), "text"])
+@pytest.mark.parametrize("level", [0, 2])
+def test_a_polymorphic_function_passes_on_what_a_host_returns(value, level):
+    tenon.register_func("test.any", lambda x: value, override=True)
+    types = {int: "i64", tuple: "(i64, i64)", str: "string"}
+    text = """fn @same[T](%x: T) -> T attrs(inline=false) { packed "test.any"(%x) -> T }
+    fn @pair[T](%x: T) -> (T, i64) attrs(inline=false) { %r = packed "test.pair"(%x) -> (T, i64) %r }
+    fn @main(%x: TYPE) -> (TYPE, (TYPE, i64)) { %a = @same(%x) %b = @pair(%x) (%a, %b) }"""
+    tenon.register_func("test.pair", lambda x: (x, 4), override=True)
+    module = tenon.ir.parse(text.replace("TYPE", types[type(value)]))
+    expected = (value, (value, 4))
+    assert tenon.compile(module, level=level)(value) == expected
+    assert module.interpret("main", value) == expected
 
 
 @pytest.mark.parametrize(
@@ -183,6 +219,6 @@ def test_a_result_of_another_size_is_blamed_on_its_function():
     ],
 )
 def test_a_result_of_another_type_is_blamed_on_its_function(value, result, expected):
-    with pytest.raises(tenon.ExecutionError, match="function 'test.returning' returned") as caught:
+    with pytest.raises(tenon.ExecutionError, match="function 'test.returning' doesn't fit its declared type") as caught:
         tenon.compile(returning(value, result))(np.zeros(5, "float32"))
     assert caught.value.expected == expected

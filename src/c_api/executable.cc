@@ -372,6 +372,14 @@ int tenon_machine_trim(const tenon_any* machine) {
   return guard([&] { machine_of(machine).machine.trim(); });
 }
 
+namespace {
+// A struct, whose name is shorter than a lambda's: a std::function keeps it as text.
+struct Seeing {
+  c_api::HostInstrument* instrument;
+  auto operator()(const vm::CallEvent& e) const { return instrument->see(e); }
+};
+}  // namespace
+
 int tenon_machine_set_instrument(const tenon_any* machine, tenon_instrument instrument,
                                  void* context, void (*release)(void* context)) {
   return guard([&] {
@@ -380,8 +388,7 @@ int tenon_machine_set_instrument(const tenon_any* machine, tenon_instrument inst
     m.instrument = nullptr;
     if (!instrument) return;
     m.instrument = std::make_unique<c_api::HostInstrument>(m.machine, instrument, context, release);
-    m.machine.set_instrument(
-        [to = m.instrument.get()](const vm::CallEvent& e) { return to->see(e); });
+    m.machine.set_instrument(Seeing{m.instrument.get()});
   });
 }
 

@@ -81,12 +81,19 @@ class Pool {
     return *p;
   }
 
+  // A struct, whose name is shorter than a lambda's: a thread keeps it as text.
+  struct Serving {
+    Pool* pool;
+    int32_t place;
+    void operator()() const { pool->serve(place); }
+  };
+
   // Call with the mutex held. If the system has no more threads or no memory, fewer or none help.
   void offer(Job& job, int32_t helpers) noexcept {
     try {
       while (static_cast<int32_t>(count_) < std::min(helpers, kMostWorkers)) {
         const auto place = static_cast<int32_t>(count_ + 1);
-        std::thread([this, place] { serve(place); }).detach();
+        std::thread(Serving{this, place}).detach();
         ++count_;
       }
     } catch (const std::exception&) {

@@ -1,6 +1,7 @@
 #include "driver/build_functions.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "driver/host_options.h"
 #include "graph/ir/calls.h"
@@ -10,6 +11,7 @@
 #include "graph/ir/op.h"
 #include "graph/ir/typed_text.h"
 #include "graph/ir/value_words.h"
+#include "graph/ir/walk.h"
 #include "object/reflect.h"
 #include "object/shape.h"
 
@@ -41,16 +43,16 @@ graph::Signatures signatures_of(const BuilderObj& module) {
   return known;
 }
 
-// What was added to the module is known in the function that is being built, too.
-void renew_signatures(BuilderObj& module) {
-  if (module.function) module.function->set_signatures(signatures_of(module));
+// Lets the function that is being built name what was added to the module.
+void tell_function(BuilderObj& module) {
+  if (module.function) module.function->set_signatures(module.known);
 }
 
 // The builder of the function, which begins unless one is being built.
 graph::Builder& builder_of(const BuilderRef& builder) {
   BuilderObj& module = module_of(builder);
   if (!module.function) {
-    module.function.emplace(signatures_of(module));
+    module.function.emplace(module.known);
     module.function->at(Span::node("(built)"));
   }
   return *module.function;
@@ -58,13 +60,22 @@ graph::Builder& builder_of(const BuilderRef& builder) {
 
 // The name of a function as the module has it: "std/list.map" for "l.map".
 String full_name(const BuilderObj& module, const String& function) {
-  const auto imported = module.full_names.find(function.str());
-  return imported == module.full_names.end() ? function : imported->second;
+  const std::string_view name = function.view();
+  const size_t dot = std::min(name.find('.'), name.size());
+  const auto import = module.defined.prefixes.find(name.substr(0, dot));
+  if (dot == name.size() || import == module.defined.prefixes.end()) return function;
+  return cat(import->second, name.substr(dot + 1));
 }
 
 Operand operand_of(const Any& value) {
-  if (value.is<Operand>()) return value.as<Operand>();  // none is an operand that is left out
-  return build_constant(value);
+  if (!value.is<Operand>()) return build_constant(value);
+  Operand operand = value.as<Operand>();  // none is an operand that is left out
+  if (operand && !operand.is<graph::Var>() && !operand.is<graph::Constant>()) {
+    throw Error(ErrorKind::Usage, "an operand is a variable or a constant")
+        .found(type_name(value.type_index))
+        .help("bind it to a variable first: tenon.build_bind");
+  }
+  return operand;
 }
 
 // The value as a scalar of the type; null if that can't hold it.
@@ -105,9 +116,9 @@ Operand operand_of(graph::Builder& builder, const Any& value, const graph::TypeR
   return number ? number : operand_of(value);
 }
 
-std::vector<Operand> operands_of(const Array<Any>& values) {
+std::vector<Operand> operands_of(graph::Builder& builder, const Array<Any>& values) {
   std::vector<Operand> out;
-  for (const Any& value : values) out.push_back(operand_of(value));
+  for (const Any& value : values) out.push_back(operand_of(builder, value, nullptr));
   return out;
 }
 
@@ -129,24 +140,27 @@ graph::TypeRef type_of_global(const graph::Builder& builder, const String& funct
   return known ? *known : nullptr;
 }
 
-// The arguments of a function of that type; of any other, none is expected.
+// The arguments of a function of that type, with the type arguments that a host states; of any
+// other, none is expected.
 std::vector<Operand> arguments_of(graph::Builder& builder, const Array<Any>& values,
-                                  const graph::TypeRef& callee) {
+                                  const graph::TypeRef& callee,
+                                  const Array<graph::TypeRef>& type_arguments = {}) {
   const auto* function = callee.as<graph::FunctionType>();
-  if (!function) return operands_of(values);
+  if (!function) return operands_of(builder, values);
   graph::ExpectedTypes types(function->type_params, function->params, function->result, nullptr);
+  types.state(type_arguments);
   return operands_of(builder, values, &types);
 }
 
 bool is_f32(const Any& value) {
   if (!value.is<Operand>() || value.is_none()) return false;
-  const graph::TypeRef type = graph::type_of(value.as<Operand>());
+  const graph::TypeRef type = graph::type_of(operand_of(value));
   const auto* tensor = type.as<graph::TensorType>();
   const auto* scalar = type.as<graph::ScalarType>();
   return (tensor && tensor->dtype == f32) || (scalar && scalar->dtype == f32);
 }
 
-// The same, of an operator: a host's number beside an f32 operand is f32, as 2.0 is in text.
+// The operands of an operator. A host's float is f64, but f32 beside an f32 operand.
 std::vector<Operand> operator_operands(const Array<Any>& values) {
   const bool has_f32 = std::ranges::any_of(values, is_f32);
   std::vector<Operand> out;
@@ -162,7 +176,7 @@ graph::TypeRef type_of_value(const BuilderRef& builder, const Any& type) {
     const BuilderObj& module = module_of(builder);
     return graph::parse_type(type.as<String>(), module.defined.adts, module.type_params);
   }
-  if (type.is_none() || !type.is<graph::TypeRef>()) fail("a type, nor the text of one", type);
+  if (type.is_none() || !type.is<graph::TypeRef>()) fail("a type or the text of one", type);
   return type.as<graph::TypeRef>();
 }
 
@@ -235,46 +249,71 @@ graph::Builder::LoopBody body_of(graph::Builder& builder, const Function& functi
   };
 }
 
-[[noreturn]] void fail_taken(const String& function) {
-  throw Error(ErrorKind::Usage, cat("there is a function '", printable(function), "' already"));
-}
-
 // Throws if the text isn't a word that may name an import or a type parameter.
 void require_word(const String& name, const char* of, const char* expected) {
-  if (graph::is_bare_name(name.view()) && !graph::is_reserved(name.view())) return;
+  const std::string_view text = name.view();
+  const bool is_word = graph::is_bare_name(text) && !(text[0] >= '0' && text[0] <= '9');
+  if (is_word && !graph::is_reserved(text)) return;
   throw Error(ErrorKind::Usage, cat("this is not a name for ", of))
       .found(quoted(name.view()))
       .expected(expected);
 }
 
-// Makes known what the texts define. The module stays as it is if they are wrong.
-void define(BuilderObj& module, std::string imports, std::string text,
-            std::vector<std::string> import_paths) {
-  graph::Definitions defined =
-      graph::parse_definitions(imports + text, "definitions", import_paths);
-  for (const auto& [name, function] : defined.functions) {
-    if (module.functions.contains(name) || module.declared.contains(name)) fail_taken(name);
-  }
-  module.full_names.clear();
-  for (const auto& [name, shown] : defined.written) module.full_names.emplace(shown.str(), name);
-  module.defined = std::move(defined);
-  module.imports = std::move(imports);
-  module.text = std::move(text);
-  module.import_paths = std::move(import_paths);
-  renew_signatures(module);
+// Makes known what the text defines. The module stays as it is if it is wrong.
+void define(BuilderObj& module, std::string_view text,
+            const std::vector<std::string>& import_paths = {}) {
+  module.defined = graph::parse_definitions(text, "definitions", import_paths, module.defined,
+                                            module.known.functions);
+  module.known = signatures_of(module);
+  tell_function(module);
 }
 
-// Throws if a function of this name was built or defined.
-void require_new(const BuilderObj& module, const String& function) {
-  if (module.functions.contains(function) || module.defined.functions.contains(function)) {
-    fail_taken(function);
-  }
+// Throws if a callback of `if`, `loop`, `match` or a function literal is running.
+void require_no_callback(const BuilderObj& module) {
+  if (!module.function || module.function->open_blocks() == 1) return;
+  throw Error(ErrorKind::Usage, "a block of the function is still being built")
+      .help("return from the callback that builds it first");
 }
+
+// Throws if a function of this name was built, defined or imported.
+void require_new(const BuilderObj& module, const String& function) {
+  if (!module.functions.contains(function) && !module.defined.functions.contains(function) &&
+      !module.defined.imported.contains(function)) {
+    return;
+  }
+  throw Error(ErrorKind::Usage, cat("there is a function '", printable(function), "' already"));
+}
+
+// Blocks of nodes that a host makes: what walks them recurses, and takes each for another.
+class BlockNesting {
+ public:
+  void require(const graph::ExprRef& value, int depth) {
+    if (depth > graph::kMaxNesting) {
+      throw Error(ErrorKind::Usage,
+                  cat("blocks are nested deeper than ", graph::kMaxNesting, " levels"));
+    }
+    if (!graph::is_right_hand_side(value)) return;  // an error of who takes it
+    graph::for_each_block(value, [&](const graph::BlockRef& block) {
+      if (!block || block->bindings.empty()) return;
+      if (!seen_.insert(block.get()).second) {
+        throw Error(ErrorKind::Usage, "a block is part of two right-hand sides")
+            .help("make its bindings anew for each");
+      }
+      for (const auto& binding : block->bindings) {
+        if (binding && binding->value) require(binding->value, depth + 1);
+      }
+    });
+  }
+
+ private:
+  std::unordered_set<const graph::Block*> seen_;
+};
 
 graph::CheckKind check_kind(const String& kind) {
-  if (kind == "equal") return graph::CheckKind::kEqual;
-  if (kind == "less_equal") return graph::CheckKind::kLessEqual;
-  if (kind == "broadcast") return graph::CheckKind::kBroadcast;
+  const auto* const name = std::ranges::find(graph::kCheckNames, kind.view());
+  if (name != std::end(graph::kCheckNames)) {
+    return static_cast<graph::CheckKind>(name - std::begin(graph::kCheckNames));
+  }
   throw Error(ErrorKind::Usage, "this is not a kind of check")
       .found(quoted(kind))
       .expected("\"equal\", \"less_equal\" or \"broadcast\"");
@@ -312,7 +351,7 @@ Operand build_constant(const Any& value) {
       return graph::constant(value.as<Tensor>());
     default:
       if (value.is<String>()) return graph::constant_string(value.as<String>());
-      fail("an operand, nor a value that a constant can have", value);
+      fail("an operand or a value that a constant can have", value);
   }
 }
 
@@ -328,15 +367,11 @@ void build_import(const BuilderRef& builder, const String& file, const String& n
   take_source_options(given, &source);
   given.require_all_taken();
   require_word(name, "an import", "a word such as l, for calls of l.map");
-  std::vector<std::string> paths = module.import_paths;
-  paths.insert(paths.end(), source.import_path.begin(), source.import_path.end());
-  define(module, cat(module.imports, "import ", quoted(file.view()), " as ", name.view(), " "),
-         module.text, std::move(paths));
+  define(module, cat("import ", quoted(file.view()), " as ", name.view()), source.import_path);
 }
 
 void build_define(const BuilderRef& builder, const String& text) {
-  BuilderObj& module = module_of(builder);
-  define(module, module.imports, cat(module.text, text.view(), "\n"), module.import_paths);
+  define(module_of(builder), text.view());
 }
 
 void build_declare(const BuilderRef& builder, const String& function, const Any& type) {
@@ -350,7 +385,8 @@ void build_declare(const BuilderRef& builder, const String& function, const Any&
   }
   require_new(module, function);
   module.declared.set(function, known);
-  renew_signatures(module);
+  module.known.functions.set(function, known);
+  tell_function(module);
 }
 
 void build_type_param(const BuilderRef& builder, const String& name) {
@@ -374,6 +410,11 @@ Operand build_op(const BuilderRef& builder, const String& op, const Array<Any>& 
                  const Any& attributes) {
   if (graph::is_value_word(op.view())) {
     graph::Builder& b = builder_of(builder);
+    if (const auto attrs = map_or_empty<graph::Attrs>(attributes, "a map of attributes");
+        !attrs.empty()) {
+      throw Error(ErrorKind::Usage, cat(op.view(), " takes no attributes"))
+          .found(quoted((*attrs.begin()).first));
+    }
     std::vector<Operand> operands;
     for (const Any& argument : arguments) {
       operands.push_back(
@@ -392,8 +433,8 @@ Operand build_call(const BuilderRef& builder, const String& function, const Arra
 
 Operand build_call_packed(const BuilderRef& builder, const String& function,
                           const Array<Any>& arguments, const Any& result) {
-  return builder_of(builder).call_packed(function, operands_of(arguments),
-                                         type_of_value(builder, result));
+  graph::Builder& b = builder_of(builder);
+  return b.call_packed(function, operands_of(b, arguments), type_of_value(builder, result));
 }
 
 Operand build_call_closure(const BuilderRef& builder, const Any& closure,
@@ -405,7 +446,8 @@ Operand build_call_closure(const BuilderRef& builder, const Any& closure,
 }
 
 Operand build_tuple(const BuilderRef& builder, const Array<Any>& fields) {
-  return builder_of(builder).tuple(operands_of(fields));
+  graph::Builder& b = builder_of(builder);
+  return b.tuple(operands_of(b, fields));
 }
 
 Operand build_field(const BuilderRef& builder, const Any& tuple, int64_t index) {
@@ -449,10 +491,9 @@ Operand build_loop(const BuilderRef& builder, const Array<String>& names, const 
   const std::vector<graph::TypeRef> variables = types_of(builder, types);
   std::vector<Operand> first;
   for (size_t i = 0; i < init.size(); ++i) first.push_back(operand_of(b, init[i], variables[i]));
-  const graph::TypeRef next = variables.size() == 1 ? variables[0] : graph::tuple_type(variables);
   return b.loop(names_of(names), variables, first,
                 body_of(b, condition, "the loop's condition", nullptr),
-                body_of(b, body, "the loop's body", next));
+                body_of(b, body, "the loop's body", graph::loop_type(variables)));
 }
 
 Operand build_function(const BuilderRef& builder, const String& self, const Array<String>& names,
@@ -501,25 +542,25 @@ Operand build_match(const BuilderRef& builder, const Any& value, const Array<Str
     throw Error(ErrorKind::Usage, "a match needs an arm for each pattern")
         .found(cat(patterns.size(), " patterns, ", arms.size(), " arms"));
   }
-  const Span at = b.span();
   auto match = make<graph::Match>();
   match->value = operand_of(value);
+  graph::TypeRef first;  // the type of the first arm, which numbers of the others take
   for (size_t i = 0; i < patterns.size(); ++i) {
     need(arms[i], "an arm");
-    b.begin_block();
-    std::vector<Operand> variables;
-    const auto variable = [&](std::string_view name, const graph::TypeRef& type) {
-      graph::VarRef made = b.block_var(name, type);
-      variables.emplace_back(made);
-      return made;
+    const auto arm = [&] {
+      std::vector<Operand> variables;
+      const auto variable = [&](std::string_view name, const graph::TypeRef& type) {
+        graph::VarRef made = b.block_var(name, type);
+        variables.emplace_back(made);
+        return made;
+      };
+      match->patterns.push_back(graph::parse_pattern(patterns[i], graph::type_of(match->value),
+                                                     b.signatures(), variable));
+      const Any result = arms[i](Array<Operand>(variables.begin(), variables.end()));
+      return operand_of(b, result, first);
     };
-    match->patterns.push_back(
-        graph::parse_pattern(patterns[i], graph::type_of(match->value), b.signatures(), variable));
-    // Numbers are of the type of the first arm.
-    const graph::TypeRef first = i == 0 ? graph::TypeRef() : graph::type_of(match->arms[0]->result);
-    const Any result = arms[i](Array<Operand>(variables.begin(), variables.end()));
-    match->arms.push_back(b.finish_block(operand_of(b, result, first)));
-    b.at(at);
+    match->arms.push_back(b.block(arm));
+    if (i == 0) first = graph::type_of(match->arms[0]->result);
   }
   return b.bind(match);
 }
@@ -529,12 +570,10 @@ Operand build_closure(const BuilderRef& builder, const String& function,
   graph::Builder& b = builder_of(builder);
   auto closure = make<graph::Closure>();
   closure->function = full_name(*builder, function);
+  closure->type_args = Array<graph::TypeRef>(types_of(builder, type_arguments));
   const graph::TypeRef type = type_of_global(b, closure->function);
-  for (const Operand& argument : arguments_of(b, arguments, type)) {
+  for (const Operand& argument : arguments_of(b, arguments, type, closure->type_args)) {
     closure->captures.push_back(argument);
-  }
-  for (const graph::TypeRef& type : types_of(builder, type_arguments)) {
-    closure->type_args.push_back(type);
   }
   return b.bind(closure);
 }
@@ -567,6 +606,7 @@ Operand build_scalar(const String& dtype, const Any& value) {
 
 Operand build_bind(const BuilderRef& builder, const graph::ExprRef& value, const String& name) {
   if (!value) throw Error(ErrorKind::Usage, "the right-hand side is none");
+  BlockNesting().require(value, 0);
   return builder_of(builder).bind(value, name);
 }
 
@@ -597,18 +637,30 @@ Any build_node(const String& type_key, const Map<String, Any>& fields) {
 void build_finish(const BuilderRef& builder, const String& name, const Any& result,
                   const Any& attributes) {
   graph::Builder& b = builder_of(builder);
+  require_no_callback(*builder);
   require_new(*builder, name);
   const graph::TypeRef* declared = builder->declared.find(name);
   const auto* function = declared ? declared->as<graph::FunctionType>() : nullptr;
   const Operand made = operand_of(b, result, function ? function->result : nullptr);
   const auto attrs = map_or_empty<graph::Attrs>(attributes, "a map of attributes");
-  const graph::FunctionRef finished = b.finish(name, made, attrs, builder->type_params);
+  const Array<String> type_params = builder->type_params;
+  const graph::FunctionRef finished =
+      function ? b.finish_as(name, made, function->result, attrs, type_params)
+               : b.finish(name, made, attrs, type_params);
   build_discard(builder);
+  const graph::TypeRef type = graph::type_of(*finished);
+  if (function && !graph::same_type(type, *declared)) {
+    throw Error(ErrorKind::Usage, cat("'", printable(name), "' is declared with another type"))
+        .found(to_text(type))
+        .expected(to_text(*declared));
+  }
   builder->functions.set(name, finished);
+  builder->known.functions.set(name, type);
 }
 
 void build_discard(const BuilderRef& builder) {
   BuilderObj& module = module_of(builder);
+  require_no_callback(module);
   module.function.reset();
   module.type_params = {};
 }

@@ -1,7 +1,6 @@
 // Packed functions with which a host builds a module step by step. functions.def documents them.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,11 +17,9 @@ struct BuilderObj : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::CompilerBuilder;
   static constexpr int32_t kTypeLast = kTypeIndex;
 
-  std::string imports, text;  // in the language: `text` follows `imports`
-  std::vector<std::string> import_paths;
-  graph::Definitions defined;                // by both
-  std::map<std::string, String> full_names;  // of imported functions, by their names here: "l.map"
+  graph::Definitions defined;  // by texts
   Map<String, graph::TypeRef> declared;
+  graph::Signatures known;                    // what its functions may name
   Map<String, graph::FunctionRef> functions;  // that are built
 
   std::optional<graph::Builder> function;  // the one that is being built

@@ -162,7 +162,8 @@ String to_json_function(const Any& value, int indent) {
 Any from_json_function(const String& text, const Any& options) {
   HostOptions given(options);
   const Limited limited(given, "reading", "JSON");
-  Any value = from_json(text);
+  constexpr int kMaxDepth = 2000;  // programs nest less deep
+  Any value = from_json(text, ErrorKind::Usage, "JSON", kMaxDepth);
   if (!value.is_none() && value.is<graph::Module>()) checked(value.as<graph::Module>());
   return value;
 }

@@ -1,5 +1,7 @@
 #include "evaluate/activation.h"
 
+#include <cmath>
+
 #include "graph/ir/text.h"
 #include "loop/scalar.h"
 #include "object/cell.h"
@@ -9,14 +11,19 @@
 namespace tenon::graph {
 namespace {
 
-// Whether the value is a shape, an array, a cell, a string or a function where the type is one of
-// those; true for other types.
+// Whether the value is a shape, an array, a cell, a string, a function or a host's object where the
+// type is one of those; true for other types.
 bool is_of_kind(const TypeRef& type, const Any& found) {
   if (type.is<ShapeType>()) return found.type_index == TypeIndex::Shape;
   if (type.is<ArrayType>()) return found.as_object<ArrayObj>() != nullptr;
   if (type.is<AdtType>()) return found.as_object<CellObj>() != nullptr;
   if (type.is<FunctionType>()) return found.type_index == TypeIndex::Function;
-  return !same_type(type, string_type()) || found.is<String>();
+  if (same_type(type, string_type())) return found.is<String>();
+  const auto* opaque = type.as<OpaqueType>();
+  // Null for keys that name no type of objects.
+  const TypeInfo* wanted = opaque ? find_type(opaque->key.view()) : nullptr;
+  return !wanted ||
+         (found.type_index >= wanted->type_index && found.type_index <= wanted->type_last);
 }
 
 // The elements of a small integer tensor, a shape or a scalar.
@@ -39,11 +46,29 @@ std::vector<int64_t> elements(const Any& found) {
   return {found.as<int64_t>()};
 }
 
-// Whether the value is a scalar of the dtype.
+// Whether the value is a scalar of the dtype. A float is rounded to it, but not to infinity.
 bool is_scalar_of(DataType dtype, const Any& found) {
   if (dtype.is_bool()) return found.type_index == TypeIndex::Bool;
-  if (dtype.is_float()) return found.type_index == TypeIndex::Float;
+  if (dtype.is_float()) {
+    return found.type_index == TypeIndex::Float &&
+           (!std::isfinite(found.v.f) || std::isfinite(round_to(dtype, found.v.f)));
+  }
   return found.type_index == TypeIndex::Int && wrap_to(dtype, found.v.i) == found.v.i;
+}
+
+// The value with its floats, also those in tuples, rounded to the type.
+Any rounded(const TypeRef& type, Any value) {
+  if (const auto* scalar = type.as<ScalarType>(); scalar && value.type_index == TypeIndex::Float) {
+    return scalar->dtype.is_float() ? Any(round_to(scalar->dtype, value.as<double>())) : value;
+  }
+  const auto* tuple = type.as<TupleType>();
+  if (!tuple || is_unit(type)) return value;
+  auto fields = value.try_as<Array<Any>>();
+  if (!fields || fields->size() != tuple->fields.size()) return value;
+  for (size_t i = 0; i < fields->size(); ++i) {
+    fields->set(i, rounded(tuple->fields[i], (*fields)[i]));
+  }
+  return *fields;
 }
 
 }  // namespace
@@ -102,7 +127,9 @@ std::vector<int64_t> Activation::sizes(const Array<Dim>& dims) const {
 
 void Activation::bind_params(const FunctionExpr& function, std::span<const Any> args,
                              ErrorKind kind) {
-  for (size_t i = 0; i < function.params.size(); ++i) set(function.params[i], args[i]);
+  for (size_t i = 0; i < function.params.size(); ++i) {
+    set(function.params[i], rounded(function.params[i]->type, args[i]));
+  }
   for (bool compound : {false, true}) {
     for (size_t i = 0; i < function.params.size(); ++i) {
       bind_type(function.params[i]->type, args[i],
@@ -127,11 +154,15 @@ void Activation::set_size(const std::string& symbol, int64_t value) {
   if (sizes_.emplace(symbol, value).second) bound_.push_back(symbol);
 }
 
-void Activation::check_returned(std::string_view function, const TypeRef& type, const Any& found) {
-  bind_type(type, found,
-            {"function '", function, "' returned a value that doesn't fit its declared type",
-             ErrorKind::Runtime},
-            /*compound=*/true);
+Any Activation::returned(std::string_view function, const TypeRef& type, Any found) {
+  // A host's object is checked by those who know it, as in bytecode.
+  if (type.is<OpaqueType>() && !same_type(type, string_type())) return found;
+  Any value = is_unit(type) && Array<Any>::accepts(found) ? Any() : rounded(type, std::move(found));
+  bind_type(
+      type, value,
+      {"the result of function '", function, "' doesn't fit its declared type", ErrorKind::Runtime},
+      /*compound=*/true);
+  return value;
 }
 
 void Activation::check_element(const TypeRef& type, const Any& found) {

@@ -43,9 +43,10 @@ class Activation {
   // The value of a symbol, if it has one.
   std::optional<int64_t> find_size(const std::string& symbol) const;
   void set_size(const std::string& symbol, int64_t value);
-  // Throws Runtime if what the packed function returned doesn't fit the type that its call states.
-  void check_returned(std::string_view function, const TypeRef& type, const Any& found);
-  // The same for what an array holds.
+  // What a function of the host returned as a value of the type that its call states: floats are
+  // rounded. Throws Runtime if it doesn't fit.
+  Any returned(std::string_view function, const TypeRef& type, Any found);
+  // Throws Runtime if what an array holds doesn't fit its type.
   void check_element(const TypeRef& type, const Any& found);
   // Matches a value's shape or elements and returns the value. Throws Runtime on a mismatch.
   Any match_shape(const MatchShape& match);

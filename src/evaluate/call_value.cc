@@ -210,10 +210,7 @@ Any call_value(const Binding& binding, const Call& call, const PreparedKernel* k
       activation.check_element(type, result);
     }
     if (signature_of(call)) return result;
-    activation.check_returned(call.callee.view(), type, result);
-    const auto* scalar = type.as<ScalarType>();
-    const bool rounds = scalar && scalar->dtype.is_float();
-    return rounds ? Any(loop::round_to(scalar->dtype, result.as<double>())) : result;
+    return activation.returned(call.callee.view(), type, std::move(result));
   }
   const Operator* op = operator_of(call);
   TENON_ASSERT(op, "unknown operator ", call.callee);

@@ -235,8 +235,9 @@ class Run {
     if (callee.as<Function>().call(args.data(), static_cast<int32_t>(args.size()), &result) != 0) {
       throw take_error();
     }
-    activation().check_returned("closure", binding.var->type, result);
-    finish_call(binding, std::move(result));
+    const std::string_view name = name_of(callee);
+    finish_call(binding, activation().returned(name.empty() ? "(unnamed)" : name, binding.var->type,
+                                               std::move(result)));
   }
 
   // If the current binding's value is the result of its function, nothing waits for the function's

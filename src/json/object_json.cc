@@ -283,8 +283,8 @@ class Writer {
 
 class Reader {
  public:
-  Reader(std::string_view text, ErrorKind kind, std::string_view source)
-      : text_(text), kind_(kind), source_(source) {}
+  Reader(std::string_view text, ErrorKind kind, std::string_view source, int max_depth)
+      : text_(text), kind_(kind), source_(source), max_depth_(max_depth) {}
 
   Any run() {
     constexpr int kLevels = 8;  // the form needs no more
@@ -297,7 +297,14 @@ class Reader {
       fail(document, "not a Tenon value: it needs \"tenon\", \"root\" and \"nodes\"");
     }
     if (version->integer != 1) fail(*version, "an unknown version");
-    for (const Json& n : nodes->array) nodes_.push_back(node(n));
+    for (const Json& n : nodes->array) {
+      depth_ = 0;
+      nodes_.push_back(node(n));
+      if (n.find("$type") && ++depth_ > max_depth_) {
+        fail(n, cat("objects are nested deeper than ", max_depth_, " levels"));
+      }
+      depths_.push_back(depth_);
+    }
     return value(*root);
   }
 
@@ -353,6 +360,7 @@ class Reader {
           static_cast<uint64_t>(inner.integer) >= nodes_.size()) {
         fail(inner, "no node before this one has that number");
       }
+      depth_ = std::max(depth_, depths_[static_cast<size_t>(inner.integer)]);
       return nodes_[static_cast<size_t>(inner.integer)];
     }
     if (tag == "shape") return Shape(dims(inner));
@@ -486,7 +494,10 @@ class Reader {
   std::string_view text_;
   ErrorKind kind_;
   std::string_view source_;
+  int max_depth_;
   std::vector<Any> nodes_;
+  std::vector<int> depths_;  // by node
+  mutable int depth_ = 0;    // of those that the current node refers to
   // Nodes and the fields that were found to accept them. A node that many records share is checked
   // once for each field, since that takes time in proportion to its size.
   std::set<std::pair<int64_t, const Field*>> checked_;
@@ -499,8 +510,8 @@ std::string to_json(const AnyView& value, int indent) {
   return Writer(indent).run(value);
 }
 
-Any from_json(std::string_view text, ErrorKind kind, std::string_view source) {
-  return Reader(text, kind, source).run();
+Any from_json(std::string_view text, ErrorKind kind, std::string_view source, int max_depth) {
+  return Reader(text, kind, source, max_depth).run();
 }
 
 }  // namespace tenon

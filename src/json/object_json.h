@@ -16,6 +16,7 @@
 // fields have their defaults.
 #pragma once
 
+#include <climits>
 #include <string>
 #include <string_view>
 
@@ -28,8 +29,9 @@ namespace tenon {
 // without a field table, tensors on devices.
 std::string to_json(const AnyView& value, int indent = 0);
 // Throws an error of `kind` with line and column for anything that `to_json` doesn't write: an
-// unknown type or field, a value that a field can't hold, a forward reference.
+// unknown type or field, a value that a field can't hold, a forward reference; also where objects
+// with fields nest deeper than `max_depth`, for callers that walk them by recursion.
 Any from_json(std::string_view text, ErrorKind kind = ErrorKind::Usage,
-              std::string_view source = "JSON");
+              std::string_view source = "JSON", int max_depth = INT_MAX);
 
 }  // namespace tenon

@@ -26,6 +26,9 @@ enum class StageKind : uint8_t {
              // order, out[scatter_indices] = combine(out[scatter_indices], update)
 };
 
+inline constexpr const char* kStageNames[] = {"map", "reduce", "scan", "scatter"};
+static_assert(std::size(kStageNames) == static_cast<size_t>(StageKind::kScatter) + 1);
+
 enum class Reduction : uint8_t {
   kNone,  // scatter only: the update replaces the element
   kSum,
@@ -40,7 +43,7 @@ enum class Reduction : uint8_t {
   kArgMinLast,  // one reduce axis; out is i64: its index
 };
 // The names in text.
-inline constexpr std::string_view kReductionNames[] = {
+inline constexpr const char* kReductionNames[] = {
     "set", "sum",          "prod",        "max",          "min",        "and",
     "or",  "argmax_first", "argmax_last", "argmin_first", "argmin_last"};
 static_assert(std::size(kReductionNames) == static_cast<size_t>(Reduction::kArgMinLast) + 1);

@@ -140,6 +140,10 @@ void dim_terms::complete_node(DimNode* node) {
     throw Error(ErrorKind::Usage, "a size expression is too large")
         .expected(cat("at most ", kMaxTerms, " parts"));
   }
+  if (printable(node->name.view()) != node->name.view()) {
+    throw Error(ErrorKind::Usage, "the name of a size has control characters")
+        .found(quoted(node->name.view()));
+  }
   if (!is_canonical(*node)) {
     throw Error(ErrorKind::Usage, "a size expression is not in canonical form")
         .found(cat("kind ", static_cast<int>(node->kind), " with ",

@@ -32,6 +32,9 @@ enum class ForKind : uint8_t {
   kVector,
   kUnrolled,  // constant extent
 };
+// The names in text.
+inline constexpr const char* kForNames[] = {"for", "parallel", "vector", "unrolled"};
+static_assert(std::size(kForNames) == static_cast<size_t>(ForKind::kUnrolled) + 1);
 
 // for var in [begin, begin + extent)
 struct For : Stmt {

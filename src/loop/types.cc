@@ -39,12 +39,26 @@ const TypeInfo& Load::type_info() {
   return info;
 }
 const TypeInfo& Unary::type_info() {
-  static const Field fields[] = {field("op", &Unary::op), field("a", &Unary::a)};
+  static constexpr const char* kNames[] = {
+#define TENON_UNARY(op, word, operands, result, cost) word,
+#define TENON_BINARY(op, word, operands, result, fails, integer_cost, float_cost)
+#include "loop/scalar_ops.def"
+#undef TENON_UNARY
+#undef TENON_BINARY
+  };
+  static const Field fields[] = {field("op", &Unary::op, kNames), field("a", &Unary::a)};
   static const TypeInfo info = type_of<Unary>("loop.Unary", fields, &Expr::type_info());
   return info;
 }
 const TypeInfo& Binary::type_info() {
-  static const Field fields[] = {field("op", &Binary::op), field("a", &Binary::a),
+  static constexpr const char* kNames[] = {
+#define TENON_UNARY(op, word, operands, result, cost)
+#define TENON_BINARY(op, word, operands, result, fails, integer_cost, float_cost) word,
+#include "loop/scalar_ops.def"
+#undef TENON_UNARY
+#undef TENON_BINARY
+  };
+  static const Field fields[] = {field("op", &Binary::op, kNames), field("a", &Binary::a),
                                  field("b", &Binary::b)};
   static const TypeInfo info = type_of<Binary>("loop.Binary", fields, &Expr::type_info());
   return info;
@@ -70,13 +84,13 @@ const TypeInfo& CheckedIndex::type_info() {
 }
 
 const TypeInfo& Stage::type_info() {
-  static const Field fields[] = {field("kind", &Stage::kind),
+  static const Field fields[] = {field("kind", &Stage::kind, kStageNames),
                                  field("out", &Stage::out, kBinds),
                                  field("axes", &Stage::axes, kBinds),
                                  field("reduce_axes", &Stage::reduce_axes, kBinds),
                                  field("reduce_extents", &Stage::reduce_extents),
                                  field("body", &Stage::body, kOptional),
-                                 field("reduction", &Stage::reduction),
+                                 field("reduction", &Stage::reduction, kReductionNames),
                                  field("accumulate", &Stage::accumulate),
                                  field("padding_is_skippable", &Stage::padding_is_skippable),
                                  field("scan_axis", &Stage::scan_axis),
@@ -111,8 +125,8 @@ const TypeInfo& Seq::type_info() {
 }
 const TypeInfo& For::type_info() {
   static const Field fields[] = {field("begin", &For::begin), field("extent", &For::extent),
-                                 field("loop", &For::loop), field("var", &For::var, kBinds),
-                                 field("body", &For::body)};
+                                 field("loop", &For::loop, kForNames),
+                                 field("var", &For::var, kBinds), field("body", &For::body)};
   static const TypeInfo info = type_of<For>("loop.For", fields, &Stmt::type_info());
   return info;
 }

@@ -71,25 +71,22 @@ int64_t enumeration_value(const Field& f, const AnyView& value) {
   fail_field(f, join(names, ", "), value);
 }
 
-Any number_value(const Field& f, int64_t v) {
-  if (!f.names.empty() && v >= 0 && static_cast<uint64_t>(v) < f.names.size()) {
-    return String(f.names[static_cast<size_t>(v)]);
-  }
-  return v;
-}
-
 }  // namespace
 
-Any get_field(const Object& o, const Field& f) {
+Any get_field(const Object& o, const Field& f, bool names) {
+  const auto number = [&](int64_t v) -> Any {
+    const bool has_name = names && v >= 0 && static_cast<uint64_t>(v) < f.names.size();
+    return has_name ? Any(String(f.names[static_cast<size_t>(v)])) : Any(v);
+  };
   switch (f.kind) {
     case FieldKind::Bool:
       return at<bool>(o, f);
     case FieldKind::UInt8:
-      return number_value(f, at<uint8_t>(o, f));
+      return number(at<uint8_t>(o, f));
     case FieldKind::Int32:
-      return number_value(f, at<int32_t>(o, f));
+      return number(at<int32_t>(o, f));
     case FieldKind::Int64:
-      return number_value(f, at<int64_t>(o, f));
+      return number(at<int64_t>(o, f));
     case FieldKind::Double:
       return at<double>(o, f);
     case FieldKind::DataType:

@@ -42,7 +42,7 @@ std::list<HostType>& types() {
 
 // Types of the compiler are registered when it is loaded, which a host's must not prevent.
 bool is_reserved(std::string_view key) {
-  for (const char* own = "graph.\0loop.\0tenon.\0"; *own; own += std::strlen(own) + 1) {
+  for (const char* own = "graph.\0loop.\0compiler.\0tenon.\0"; *own; own += std::strlen(own) + 1) {
     if (key.starts_with(own)) return true;
   }
   // Types whose values aren't objects with fields are in no table.

@@ -185,7 +185,8 @@ const TypeInfo* find_type(std::string_view key);
 std::vector<const Field*> all_fields(const TypeInfo& type);
 // A field's value, borrowed from the object if possible; strings of kind StdString and spans are
 // copied (a span becomes a map of file, line, column and nodes, or None if empty).
-Any get_field(const Object& object, const Field& field);
+// `names`: an enumeration is its name instead of its number.
+Any get_field(const Object& object, const Field& field, bool names = true);
 // A Usage error if the field can't hold the value, or (see kOptional) a None within it.
 void set_field(Object& object, const Field& field, const AnyView& value);
 

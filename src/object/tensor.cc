@@ -327,6 +327,7 @@ Any admit(const AnyView& value) {
     bool known = t >= TypeIndex::None && t <= TypeIndex::SmallBytes &&
                  t != TypeIndex::DLTensorPtr && t != TypeIndex::ObjectRValueRef;
     bool fits = (t != TypeIndex::SmallStr && t != TypeIndex::SmallBytes) || value.small_length <= 7;
+    if (t == TypeIndex::None) return Any();  // without a payload
     if (known && fits) return t == TypeIndex::Bool ? Any(value.v.i != 0) : Any(value);
   } else if (t == TypeIndex::Tensor) {
     auto* tensor = static_cast<TensorObj*>(value.v.object);

@@ -313,6 +313,12 @@ TEST(Admit, MakesBooleansOneOrZero) {
   }
 }
 
+TEST(Admit, GivesNoneNoPayload) {
+  AnyView given;
+  given.v.i = 0x1234;
+  EXPECT_EQ(admit(given).v.i, 0);
+}
+
 TEST(Admit, RefusesWhatWeDoNotKnow) {
   DLTensor dl{};
   AnyView bare;

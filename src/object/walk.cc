@@ -82,7 +82,8 @@ void append_fields(const Object& o, const TypeInfo& type, uint8_t skip, std::vec
   if (type.parent)
     append_fields(o, *type.parent, skip, out);  // recurses only as deep as the inheritance
   for (const Field& f : type.fields) {
-    if (!(f.flags & skip)) out.push_back({&f, get_field(o, f)});
+    const bool is_compared = skip & kIgnored;
+    if (!(f.flags & skip)) out.push_back({&f, get_field(o, f, !is_compared)});
   }
 }
 

@@ -14,9 +14,9 @@ def document(nodes: list[str]) -> str:
 
 @SHAPES.register(json=2048)
 def records_that_share_an_array(n: int) -> str:
-    one = '{"$type": "graph.ScalarType", "dtype": {"dtype": "float32"}}'
-    types = f'{{"array": [{commas(3 * n, lambda i: NODE)}]}}'
-    return document([one, types, *['{"$type": "graph.TupleType", "fields": {"node": 1}}'] * n])
+    one = '{"$type": "graph.Pattern"}'
+    patterns = f'{{"array": [{commas(3 * n, lambda i: NODE)}]}}'
+    return document([one, patterns, *['{"$type": "graph.Pattern", "fields": {"node": 1}}'] * n])
 
 
 @SHAPES.register(json=2048)

@@ -13,8 +13,8 @@ namespace {
 using namespace graph;  // NOLINT: this file uses only graph IR
 
 FunctionRef make_helper(Random& random, const Helper& helper, const std::vector<Helper>& before,
-                        const GlobalTypes& types) {
-  Builder b(types);
+                        const Signatures& signatures) {
+  Builder b(signatures);
   b.at(Span::node(helper.name));
   BodyMaker maker(random, b, before);
   if (!helper.counts) {
@@ -63,15 +63,15 @@ graph::Module make_program(Random& random, bool symbolic) {
     inputs.push_back(tensor_type(f32, shape()));
   }
   std::vector<Helper> helpers;
-  GlobalTypes types;
+  Signatures signatures;
   Map<String, FunctionRef> functions;
   for (int64_t count = random.between(0, 2); count > 0; --count) {
     const Helper helper{cat("helper_", helpers.size()), random.pick(inputs), random.coin()};
-    types.set(helper.name, signature_of(helper));
-    functions.set(helper.name, make_helper(random, helper, helpers, types));
+    signatures.functions.set(helper.name, signature_of(helper));
+    functions.set(helper.name, make_helper(random, helper, helpers, signatures));
     helpers.push_back(helper);
   }
-  Builder b(types);
+  Builder b(signatures);
   b.at(Span::node("main"));
   BodyMaker maker(random, b, helpers);
   for (size_t i = 0; i < inputs.size(); ++i) maker.add(b.param(cat("x", i), inputs[i]), true, 3);

@@ -67,8 +67,10 @@ Tensor random_tensor(const std::vector<int64_t>& shape, DataType dtype, const Ra
   auto* out = static_cast<char*>(tensor.data());
   const uint64_t span = static_cast<uint64_t>(range.high) - static_cast<uint64_t>(range.low);
   constexpr uint64_t kExact = uint64_t{1} << 53;  // integers up to here are doubles
+  Ticker ticker;
   for (int64_t i = 0, n = tensor.count(); i < n; ++i, out += bytes) {
     // The generator's numbers are the same everywhere; the library's distributions are not.
+    ticker.tick();
     const uint64_t drawn = generator();
     const double unit = static_cast<double>(drawn >> 11) * 0x1p-53;
     if (dtype.is_float()) {

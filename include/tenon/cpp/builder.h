@@ -73,7 +73,7 @@ class Builder {
   void import_(std::string_view file, std::string_view name, const Map& options = {}) {
     call("tenon.build_import", file, name, options);
   }
-  /// States the type of a function that is built later, so that others and itself can call it:
+  /// Declares a function that is built later with this type, so that it and others can call it:
   /// `b.declare("length", "fn[T](list[T]) -> i64")`.
   void declare(std::string_view name, const Value& function_type) {
     call("tenon.build_declare", name, function_type);

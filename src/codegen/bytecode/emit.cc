@@ -45,17 +45,10 @@ std::string inner_name(std::string_view name, std::unordered_set<std::string>* n
   return made;
 }
 
-// Code is the same for all types, so that a type parameter is any type.
 void erase_type_params(const Array<String>& names, vm::SignatureType* type) {
   const bool is_name = type->kind == vm::SignatureType::Kind::Adt && type->parts.empty();
   if (is_name && std::ranges::find(names, type->name, &String::view) != names.end()) *type = {};
   for (vm::SignatureType& part : type->parts) erase_type_params(names, &part);
-}
-
-vm::SignatureType erased(const graph::TypeRef& type, const FunctionExpr& function) {
-  vm::SignatureType out = signature_type(type, function.name, function.span);
-  erase_type_params(function.type_params, &out);
-  return out;
 }
 
 void emit_signature(const FunctionExpr& function, vm::FunctionUnit* out) {
@@ -69,9 +62,9 @@ void emit_signature(const FunctionExpr& function, vm::FunctionUnit* out) {
   for (const VarRef& param : function.params) {
     const std::string name = out->exported ? add_name("parameter", function, param->name, &names)
                                            : inner_name(param->name, &names);
-    out->params.push_back({name, erased(param->type, function)});
+    out->params.push_back({name, erased_type(param->type, function.name, function)});
   }
-  out->result = erased(function.result_type, function);
+  out->result = erased_type(function.result_type, function.name, function);
   names.clear();
   for (const String& name : function.result_names()) {
     out->result_names.push_back(add_name("result", function, name, &names));
@@ -89,6 +82,13 @@ vm::SignatureType signature_type(const graph::TypeRef& type, std::string_view of
   }
   // A file has types as text; what is parsed here, its readers accept.
   return vm::parse_signature_type(to_text(graph::without_known_values(type)));
+}
+
+vm::SignatureType erased_type(const graph::TypeRef& type, std::string_view of,
+                              const FunctionExpr& function) {
+  vm::SignatureType out = signature_type(type, of, function.span);
+  erase_type_params(function.type_params, &out);
+  return out;
 }
 
 vm::Unit emit_unit(const graph::Module& module) {

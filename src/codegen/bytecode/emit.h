@@ -17,6 +17,11 @@ namespace tenon::codegen {
 vm::SignatureType signature_type(const graph::TypeRef& type, std::string_view of,
                                  const Span& span = {});
 
+// The same for a type in that function: its type parameters are `any`, for its code is the same for
+// all types.
+vm::SignatureType erased_type(const graph::TypeRef& type, std::string_view of,
+                              const graph::FunctionExpr& function);
+
 // Emits `module`'s functions as bytecode. Constants are borrowed, not copied; kernels are referred
 // to by name, and the caller adds their object.
 vm::Unit emit_unit(const graph::Module& module);

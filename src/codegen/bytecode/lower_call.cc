@@ -174,14 +174,16 @@ void FunctionLowering::lower_packed(const Call& call, Arg dst, bool matched) {
 
 void FunctionLowering::check_returned(const Call& call, Arg value) {
   const TypeRef& type = call.result_type;
-  // Opaque values are checked by those who know them.
+  const bool is_matched = type.is<TensorType>() || type.is<ShapeType>() || type.is<ScalarType>();
+  // A host's object is checked by those who know it, as an argument and as a result.
   const bool is_opaque = type.is<OpaqueType>() && !same_type(type, string_type());
-  if (!is_opaque && !type.is<TensorType>() && !type.is<ShapeType>() && !type.is<ScalarType>()) {
-    const std::string text = vm::to_text(signature_type(type, call.callee, span_));
+  const vm::SignatureType expected = erased_type(type, call.callee, function_);
+  if (!is_matched && !is_opaque && expected.kind != vm::SignatureType::Kind::Any) {
+    const std::string text = vm::to_text(expected);
     const Arg operands[] = {value, Arg::constant(constants_.of_text(text)),
                             Arg::constant(constants_.of_text(call.callee.str()))};
     code_.emit(Opcode::CallPacked,
-               {Arg::none(), Arg::packed(packed_.function("vm.check_returned", Effect::Ordered))},
+               {value, Arg::packed(packed_.function("vm.check_returned", Effect::Ordered))},
                operands);
   }
   sizes_.match_result(value, type);

@@ -55,8 +55,9 @@ class BytecodeWriter {
   void store_words(Builder& b, llvm::Value* to, Words words) const;
   // Counts another reference if the words are an object's.
   void retain(Builder& b, Words words) const;
-  // Whether the head is that of a value of the type, or of an object that is owned.
+  // Whether the head is that of a value of the type.
   llvm::Value* has_type(Builder& b, llvm::Value* head, int32_t type) const;
+  // Whether the head is that of an object that the register owns.
   llvm::Value* is_object(Builder& b, llvm::Value* head) const;
   // The head of a value for a register that borrows.
   llvm::Value* borrowed(Builder& b, llvm::Value* head) const;

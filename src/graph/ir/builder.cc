@@ -19,15 +19,7 @@ bool mentions(const TypeRef& type, const SymbolSet& symbols) {
   return std::ranges::any_of(names, [&](const std::string& n) { return symbols.contains(n); });
 }
 
-Signatures of_globals(GlobalTypes globals) {
-  Signatures s;
-  s.functions = std::move(globals);
-  return s;
-}
-
 }  // namespace
-
-Builder::Builder(GlobalTypes globals) : Builder(of_globals(std::move(globals))) {}
 
 Builder::Builder(Signatures signatures) : signatures_(std::move(signatures)), scopes_(1) {}
 
@@ -396,7 +388,7 @@ Operand Builder::refine(const Operand& value, const TypeRef& type, const std::st
   }
   std::vector<Ref<const Check>> conditions;
   require_fit(have, type, what, &conditions, span_);
-  for (const auto& c : conditions) check(c->kind, c->left, c->right, c->message);
+  push_checks(conditions);
   return out;
 }
 
@@ -419,24 +411,39 @@ BlockRef Builder::finish_block(const Operand& result) {
   Scope& s = scopes_.back();
   block->bindings = Array<Ref<const Binding>>(s.bindings);
   block->result = result;
+  leave_block();
+  return block;
+}
+
+void Builder::leave_block() {
+  const Scope& s = scopes_.back();
   for (const std::string& n : s.symbols) bound_symbols_.erase(bound_symbols_.find(n));
   for (const std::string& k : s.checks) checked_.erase(checked_.find(k));
   for (const Expr* e : s.matched) elements_.erase(e);
   scopes_.pop_back();
   if (scopes_.empty()) scopes_.emplace_back();
-  return block;
+}
+
+BlockRef Builder::block(const Body& body) {
+  const Span at = span_;
+  const size_t open = scopes_.size();
+  begin_block();
+  try {
+    const BlockRef made = finish_block(body());
+    span_ = at;
+    return made;
+  } catch (...) {
+    while (scopes_.size() > open) leave_block();
+    span_ = at;
+    throw;
+  }
 }
 
 Operand Builder::if_(const Operand& condition, const Body& then_body, const Body& else_body) {
-  Span at = span_;
   auto e = make<If>();
   e->condition = condition;
-  begin_block();
-  e->then_block = finish_block(then_body());
-  span_ = at;
-  begin_block();
-  e->else_block = finish_block(else_body());
-  span_ = at;
+  e->then_block = block(then_body);
+  e->else_block = block(else_body);
   return bind(e);
 }
 
@@ -445,7 +452,6 @@ Operand Builder::loop(const std::vector<std::string>& names, const std::vector<T
                       const LoopBody& body) {
   TENON_ASSERT(names.size() == types.size() && types.size() == init.size(),
                "a loop needs a name, a type and an initial value per variable");
-  Span at = span_;
   auto e = make<Loop>();
   std::vector<Operand> vars;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -456,42 +462,35 @@ Operand Builder::loop(const std::vector<std::string>& names, const std::vector<T
     e->init.push_back(refine(init[i], types[i], cat("the initial value of %", names[i])));
     vars.push_back(v);
   }
-  begin_block();
-  e->condition = finish_block(condition(vars));
-  span_ = at;
-  begin_block();
-  Operand next = body(vars);
-  TypeRef result = types.size() == 1 ? types[0] : tuple_type(types);
-  e->body = finish_block(refine(next, result, "the result of the loop's body"));
-  span_ = at;
+  e->condition = block([&] { return condition(vars); });
+  e->body =
+      block([&] { return refine(body(vars), loop_type(types), "the result of the loop's body"); });
   return bind(e);
 }
 
 Operand Builder::function(std::string_view self_name, const std::vector<std::string>& names,
                           const std::vector<TypeRef>& types, TypeRef result, const LoopBody& body) {
   TENON_ASSERT(names.size() == types.size(), "a function needs a name and a type per parameter");
-  Span at = span_;
   auto f = make<FunctionExpr>();
-  f->span = at;
+  f->span = span_;
   f->name = self_name;
-  begin_block();
-  std::vector<Operand> vars;
-  for (size_t i = 0; i < names.size(); ++i) {
-    VarRef v = block_var(names[i], types[i]);
-    f->params.push_back(v);
-    vars.push_back(v);
-  }
   f->result_type = result;
-  if (!self_name.empty()) {
-    auto self = make<Var>();
-    self->name = self_name;
-    self->type = type_of(*f);
-    f->self = self;
-    vars.push_back(self);
-  }
-  Operand value = refine(body(vars), result, "the function's result");
-  f->body = finish_block(value);
-  span_ = at;
+  f->body = block([&] {
+    std::vector<Operand> vars;
+    for (size_t i = 0; i < names.size(); ++i) {
+      VarRef v = block_var(names[i], types[i]);
+      f->params.push_back(v);
+      vars.push_back(v);
+    }
+    if (!self_name.empty()) {
+      auto self = make<Var>();
+      self->name = self_name;
+      self->type = type_of(*f);
+      f->self = self;
+      vars.push_back(self);
+    }
+    return refine(body(vars), result, "the function's result");
+  });
   return bind(f, self_name);
 }
 

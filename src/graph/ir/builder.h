@@ -21,15 +21,11 @@
 
 namespace tenon::graph {
 
-// The types of the functions that calls may name. Fill it before building bodies, for recursion.
-using GlobalTypes = Map<String, TypeRef>;
-
 class Builder {
  public:
-  explicit Builder(GlobalTypes globals = {});
-  explicit Builder(Signatures signatures);
+  // The signatures are what functions may name: those of functions that are built later, too.
+  explicit Builder(Signatures signatures = {});
 
-  // What functions may name; setting it later makes more known.
   const Signatures& signatures() const { return signatures_; }
   void set_signatures(Signatures signatures) { signatures_ = std::move(signatures); }
 
@@ -55,8 +51,10 @@ class Builder {
   // Adds a check unless the condition is proved or already checked. Throws Usage if it is refuted.
   void check(CheckKind kind, const Dim& left, const Dim& right, std::string_view message);
 
-  // Callbacks build nested blocks and return the block's result.
+  // Callbacks build nested blocks and return the block's result. If one throws, its block is
+  // discarded, and the caller may go on with the function.
   using Body = std::function<Operand()>;
+  BlockRef block(const Body& body);
   Operand if_(const Operand& condition, const Body& then_body, const Body& else_body);
   using LoopBody = std::function<Operand(const std::vector<Operand>& vars)>;
   Operand loop(const std::vector<std::string>& names, const std::vector<TypeRef>& types,
@@ -105,7 +103,7 @@ class Builder {
   // For the parser and passes: bindings between begin_block and finish_block belong to a nested
   // block. `block_var` makes a variable that the block gets from outside (a loop variable, a field
   // of a pattern, a parameter of a literal) and binds the symbols of its type until the block ends.
-  size_t open_blocks() const { return scopes_.size(); }
+  size_t open_blocks() const { return scopes_.size(); }  // with the function's own
   void begin_block();
   VarRef block_var(std::string_view name, TypeRef type);
   BlockRef finish_block(const Operand& result);
@@ -121,6 +119,7 @@ class Builder {
   Inferred infer(const ExprRef& value);
   VarRef push(ExprRef value, TypeRef type, std::string_view hint);
   void push_checks(const std::vector<Ref<const Check>>& conditions);
+  void leave_block();
   void bind_symbols(const TypeRef& type);
   void bind_symbol(const std::string& name);
   ExprRef refine_arguments(const ExprRef& value);

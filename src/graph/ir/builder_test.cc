@@ -150,11 +150,11 @@ TEST_F(BuilderTest, LoopsCarryTypedVariables) {
 }
 
 TEST_F(BuilderTest, CallsBindTheSymbolsOfParameters) {
-  GlobalTypes globals;
+  Signatures signatures;
   Dim k = Dim::symbol("k");
-  globals.set("f", function_type({tensor_type(f32, {k, 4}), tensor_type(f32, {k})},
-                                 tensor_type(f32, {k + 1})));
-  b = Builder(globals);
+  signatures.functions.set("f", function_type({tensor_type(f32, {k, 4}), tensor_type(f32, {k})},
+                                              tensor_type(f32, {k + 1})));
+  b = Builder(signatures);
   b.at(Span::node("/test"));
   Operand x = b.param("x", tensor_type(f32, {n * 2, 4}));
   Operand y = b.param("y", tensor_type(f32, {m}));

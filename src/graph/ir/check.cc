@@ -66,6 +66,17 @@ class FunctionChecker {
     FunctionChecker* c_;
   };
 
+  // Runs `step`, whose errors get the span.
+  template <class Step>
+  auto here(const Step& step) {
+    try {
+      return step();
+    } catch (Error& e) {
+      e.at(span_);
+      throw;
+    }
+  }
+
   // ---- functions and blocks ----
 
   void function(const FunctionExpr& f) {
@@ -194,8 +205,7 @@ class FunctionChecker {
     }
     Enter body_level(this);
     block(l.body);
-    fit(type_of(l.body->result), types.size() == 1 ? types[0] : tuple_type(types),
-        "the result of the loop's body");
+    fit(type_of(l.body->result), loop_type(types), "the result of the loop's body");
   }
 
   // ---- right-hand sides ----
@@ -207,12 +217,7 @@ class FunctionChecker {
       return Dim::symbol(cat("\x01", hint, fresh_++));
     };
     options.in_scope = [this](std::string_view s) { return symbols_.find(s) != symbols_.end(); };
-    try {
-      return infer_type(value, options);
-    } catch (Error& e) {
-      e.at(span_);
-      throw;
-    }
+    return here([&] { return infer_type(value, options); });
   }
 
   void call(const Call& c) {
@@ -220,13 +225,7 @@ class FunctionChecker {
     if (c.kind == CalleeKind::kOperator) {
       const Operator* op = OperatorTable::global().find(c.callee);
       if (!op) fail(span_, cat("there is no operator '", c.callee, "'"));
-      Attrs whole;
-      try {
-        whole = complete_attrs(*op, c.attrs);
-      } catch (Error& e) {
-        e.at(span_);
-        throw;
-      }
+      const Attrs whole = here([&] { return complete_attrs(*op, c.attrs); });
       if (!structural_equal(whole, c.attrs)) {
         fail(span_, cat("operator '", c.callee, "': its attributes aren't complete"));
       }
@@ -387,6 +386,7 @@ class FunctionChecker {
   }
 
   void bind_symbols(const TypeRef& t) {
+    bounded(t);
     SymbolSet names;
     collect_binding_symbols(t, &names);
     for (const std::string& n : names) bind_symbol(n);
@@ -407,42 +407,24 @@ class FunctionChecker {
   }
 
   void type(const TypeRef& t) {
-    if (!t) fail(span_, "a type is missing");
-    TypeMeasure m = measure(t);
-    if (m.size > kMaxTypeSize || m.depth > kMaxNesting) fail(span_, "a type is too large");
+    bounded(t);
     SymbolSet names;
     collect_symbols(t, &names);
     symbols(names);
     well_formed(t);
   }
 
+  // Before anything walks the type.
+  void bounded(const TypeRef& t) {
+    if (!t) fail(span_, "a type is missing");
+    here([&] { require_bounded(t); });
+  }
+
   void well_formed(const TypeRef& t) {
     if (!t) fail(span_, "a type is missing");
-    if (const auto* x = type_as<TensorType>(t)) {
-      if (x->rank > kMaxRank) {
-        throw Error(ErrorKind::Usage, span_, "a tensor has too many dimensions")
-            .found(cat(x->rank))
-            .expected(cat("at most ", kMaxRank));
-      }
-      bool dims_fit = !x->dims_known || static_cast<int64_t>(x->dims.size()) == x->rank;
-      for (const Dim& d : x->dims) dims_fit = dims_fit && may_be_size(d);
-      if (!dims_fit || x->rank < kUnknownRank ||
-          (x->value_known && !(x->dims_known && x->rank <= 1))) {
-        fail(span_, cat("the type ", to_text(t), " contradicts itself"));
-      }
-      if (!is_tensor_dtype(x->dtype)) {
-        fail(span_, cat("there are no tensors of ", to_text(x->dtype)));
-      }
+    here([&] { require_consistent(t); });
+    if (t.is<TensorType>()) {
       require_countable(t, span_);
-    } else if (const auto* s = type_as<ScalarType>(t)) {
-      if (!is_tensor_dtype(s->dtype)) {
-        fail(span_, cat("there are no scalars of ", to_text(s->dtype)));
-      }
-    } else if (const auto* h = type_as<ShapeType>(t)) {
-      if (h->rank > kMaxRank ||
-          (h->dims_known && static_cast<int64_t>(h->dims.size()) != h->rank)) {
-        fail(span_, cat("the type ", to_text(t), " contradicts itself"));
-      }
     } else if (const auto* u = type_as<TupleType>(t)) {
       for (const TypeRef& f : u->fields) well_formed(f);
     } else if (const auto* f = type_as<FunctionType>(t)) {

@@ -46,8 +46,9 @@ const TypeInfo& Block::type_info() {
 }
 
 const TypeInfo& Call::type_info() {
+  static constexpr const char* kKinds[] = {"operator", "global", "closure", "kernel", "packed"};
   static const TableField fields[] = {
-      field("kind", &Call::kind),
+      field("kind", &Call::kind, kKinds),
       field("callee", &Call::callee),
       field("closure", &Call::closure, kOptional),
       field("args", &Call::args, kOptional),
@@ -154,8 +155,8 @@ const TypeInfo& MatchShape::type_info() {
 }
 
 const TypeInfo& Check::type_info() {
-  static const TableField fields[] = {field("kind", &Check::kind), field("left", &Check::left),
-                                      field("right", &Check::right),
+  static const TableField fields[] = {field("kind", &Check::kind, kCheckNames),
+                                      field("left", &Check::left), field("right", &Check::right),
                                       field("message", &Check::message)};
   static const TypeInfo info = tenon::type_of<Check>("graph.Check", fields, &Expr::type_info());
   return info;

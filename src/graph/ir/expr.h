@@ -209,6 +209,7 @@ struct MatchShape : Expr {
 };
 
 enum class CheckKind : uint8_t { kEqual, kLessEqual, kBroadcast /* equal, or one is 1 */ };
+inline constexpr const char* kCheckNames[] = {"equal", "less_equal", "broadcast"};
 
 // Checks a condition that inference could not prove; later bindings may assume it. Result: the
 // unit.

@@ -42,6 +42,10 @@ Imports::Imports(const std::string& root, std::vector<std::string> paths)
   root_.folder = fs::path(root).parent_path().string();
 }
 
+void Imports::add_paths(const std::vector<std::string>& paths) {
+  paths_.insert(paths_.end(), paths.begin(), paths.end());
+}
+
 Imports::File& Imports::open(const File& from, const std::string& name) {
   File made;
   if (const std::string_view* text = find_std_file(name)) {
@@ -54,8 +58,7 @@ Imports::File& Imports::open(const File& from, const std::string& name) {
   } else {
     find(from, name, &made);
   }
-  auto& file = files_[made.path];
-  if (file) return *file;
+  if (const auto file = files_.find(made.path); file != files_.end()) return file->second;
   if (made.prefix.empty()) {
     made.prefix = prefix_of(name);
   } else {
@@ -66,8 +69,8 @@ Imports::File& Imports::open(const File& from, const std::string& name) {
     made.text = read_text(made.path);
   }
   prefixes_.insert(made.prefix);
-  file = std::make_unique<File>(std::move(made));
-  return *file;
+  const std::string path = made.path;
+  return files_.emplace(path, std::move(made)).first->second;
 }
 
 void Imports::find_in(const std::string& folder, const std::string& within, const std::string& name,

@@ -1,8 +1,7 @@
-// The files that a text imports, and those that they import: each is parsed once.
+// The files that texts import, and those that these files import: each is parsed once.
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +22,7 @@ class Imports {
   // `root` is the path of the text that imports, in whose folder or below it all files must lie, or
   // in one of the folders of `paths` or below it.
   Imports(const std::string& root, std::vector<std::string> paths);
+  void add_paths(const std::vector<std::string>& paths);
 
   struct File {
     std::string path;    // canonical, or the name of a file of the standard library
@@ -44,6 +44,7 @@ class Imports {
   // What the parsed files define, under their full names.
   Map<String, FunctionRef> functions;
   Map<String, TypeRef> types_of_functions;
+  // Their data types, and those of the texts that import them.
   Map<String, Ref<const AdtDefinition>> adts;
   // Where a data type or constructor was defined, for errors.
   std::map<std::string, Span, std::less<>> places;
@@ -57,8 +58,8 @@ class Imports {
 
   File root_;
   std::vector<std::string> paths_;
-  std::set<std::string> prefixes_;                      // of the files
-  std::map<std::string, std::unique_ptr<File>> files_;  // by path
+  std::set<std::string> prefixes_;     // of the files
+  std::map<std::string, File> files_;  // by path
 };
 
 }  // namespace tenon::graph

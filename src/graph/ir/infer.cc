@@ -271,7 +271,7 @@ class Inference {
                   cat("the initial value of %", e.vars[i]->name), &out_.conditions);
     }
     check_condition(e.condition->result, "`loop`");
-    TypeRef result = types.size() == 1 ? types[0] : tuple_type(types);
+    TypeRef result = loop_type(types);
     // Unproved conditions are checked by bindings in the body, which its builder adds.
     std::vector<Ref<const Check>> inside;
     require_fit(type_of(e.body->result), result, "the result of the loop's body", &inside);

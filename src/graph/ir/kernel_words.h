@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -12,12 +11,8 @@
 
 namespace tenon::graph {
 
-inline constexpr std::string_view kLoopWords[] = {"for", "parallel", "vector", "unrolled"};
-
-static_assert(std::size(kLoopWords) == static_cast<size_t>(loop::ForKind::kUnrolled) + 1);
-
 template <size_t N>
-std::optional<uint8_t> index_of(const std::string_view (&words)[N], std::string_view word) {
+std::optional<uint8_t> index_of(const char* const (&words)[N], std::string_view word) {
   for (size_t i = 0; i < N; ++i) {
     if (words[i] == word) return static_cast<uint8_t>(i);
   }

@@ -78,6 +78,7 @@ Operand Parser::operand(const TypeRef& expected, bool nested) {
   const bool constructor = t.kind == TokenKind::kWord && signatures_.find_constructor(t.text).adt;
   if (constructor || t.kind == TokenKind::kVar || t.kind == TokenKind::kGlobal || t.word("size") ||
       (t.word("array") && peek(1).is("["))) {
+    Nest nest(this, &value_depth_);
     const ExprRef value = expression(expected);
     const Call* nested_call = t.kind == TokenKind::kGlobal ? value.as<Call>() : nullptr;
     bool nests = nested_call;
@@ -612,7 +613,7 @@ ExprRef Parser::loop() {
         init, types.back(), cat("the initial value of %", name_text(tokens.back().text))));
   });
   if (!accept_word("while")) fail("'while' is missing", "while { condition } { body }");
-  TypeRef all = types.size() == 1 ? types[0] : tuple_type(types);
+  TypeRef all = loop_type(types);
   for (size_t i = 0; i < tokens.size(); ++i) {
     auto v = make<Var>();
     v->name = tokens[i].text;

@@ -61,8 +61,15 @@ ExprRef Parser::closure() {
   auto c = make<Closure>();
   c->function = global_name("a function's name, as in @name");
   if (accept("[")) list("]", "after type arguments", [&] { c->type_args.push_back(type()); });
+  const auto* known = type_as<FunctionType>(*signatures_.functions.find(c->function));
+  ExpectedTypes types(known->type_params, known->params, known->result, nullptr);
+  types.state(c->type_args);
   expect("(", "before the captured arguments");
-  list(")", "after the captured arguments", [&] { c->captures.push_back(operand()); });
+  list(")", "after the captured arguments", [&] {
+    const size_t i = c->captures.size();
+    c->captures.push_back(operand(types.of(i)));
+    types.add(i, c->captures.back());
+  });
   return c;
 }
 

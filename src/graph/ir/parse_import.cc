@@ -25,7 +25,6 @@ void Parser::imports() {
 // The file, which is parsed unless another import has done that.
 const Imports::File& Parser::imported(const Token& token, const std::string& name) {
   using State = Imports::File::State;
-  if (!imports_) imports_ = std::make_shared<Imports>(source_.name(), import_paths_);
   const Imports::File& from = file_ ? *file_ : imports_->root();
   Imports::File& file = *at(token, [&] { return &imports_->open(from, name); });
   if (file.state == State::kParsed) return file;

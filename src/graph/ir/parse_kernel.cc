@@ -100,7 +100,7 @@ class KernelParser : ScalarParser {
       p_.fail("a statement is missing",
               "for, parallel, vector, unrolled, if, let, scratch, a store");
     }
-    if (auto kind = index_of(kLoopWords, t.text)) {
+    if (auto kind = index_of(loop::kForNames, t.text)) {
       return Part{for_(static_cast<loop::ForKind>(*kind)), {}, {}};
     }
     p_.take();

@@ -78,6 +78,7 @@ bool Parser::begins_variable() const {
 PatternRef Parser::pattern(const TypeRef& type) {
   Nest nest(this, &block_depth_);
   const Token first = peek();
+  at(first, [&] { require_bounded(type); });
   auto p = make<Pattern>();
   Array<TypeRef> parts;
   const auto fields = [&] {
@@ -131,15 +132,7 @@ PatternRef Parser::whole_pattern(const TypeRef& type, const Signatures& signatur
                                  const MakeVariable& variable) {
   signatures_ = signatures;
   make_variable_ = variable;
-  try {
-    tokens_ = source_.tokens();
-    PatternRef out = pattern(type);
-    if (peek().kind != TokenKind::kEnd) fail("unexpected text after a pattern", "nothing more");
-    return out;
-  } catch (Error& e) {
-    show(&e);
-    throw;
-  }
+  return whole_shown("a pattern", [&] { return pattern(type); });
 }
 
 PatternRef parse_pattern(std::string_view text, const TypeRef& type, const Signatures& signatures,

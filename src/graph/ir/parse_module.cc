@@ -154,9 +154,9 @@ void Parser::adt_names(const Item& item) {
   size_t count = type_params().size();
   type_vars_ = std::move(outer);
   if (!adt_arity_.emplace(item.name, count).second) {
-    const bool own = prelude().contains(String(item.name));
-    taken(tokens_[item.at + 1],
-          cat(own ? "the prelude" : "an imported file", " has a type ", item.name));
+    const bool is_prelude = prelude().contains(String(item.name));
+    taken(tokens_[item.at + 1], is_prelude ? cat("the prelude has a type ", item.name)
+                                           : cat("there is a type ", item.name, " already"));
   }
 }
 
@@ -199,6 +199,11 @@ void Parser::adt_constructors(const Item& item) {
   signatures_.add_type(d);
 }
 
+void Parser::function_taken(const Item& item, std::string_view name) const {
+  fail_at(tokens_[item.at + 1], cat("there is a function '", printable(name), "' already"),
+          "another name");
+}
+
 // The signature of the item, a function, which calls of it see from then on.
 Parser::Signature Parser::signature(const Item& item) {
   at_ = item.at + 2;
@@ -224,6 +229,7 @@ Parser::Signature Parser::signature(const Item& item) {
   for (const auto& [_, param] : s.params) t->params.push_back(param);
   t->result = s.result;
   const String name(full_name(item.name));
+  if (signatures_.functions.contains(name)) function_taken(item, name.view());
   signatures_.functions.set(name, t);
   if (file_) signatures_.written.set(name, name_text(item.name));
   if (file_) s.attrs.set(kExportAttr, Any(false));
@@ -277,6 +283,9 @@ FunctionRef Parser::function(const Item& item, const Signature& s) {
 
 void Parser::add_kernel(const Item& item) {
   if (!item.has_end) throw Lost{};
+  if (signatures_.kernels.contains(String(item.name))) {
+    fail_at(tokens_[item.at + 1], cat("there is a kernel ", item.name, " already"), "another name");
+  }
   if (item.kind == "kernel") signatures_.kernels.set(String(item.name), kernel(item));
   if (item.kind == "compute") signatures_.kernels.set(String(item.name), compute(item));
 }
@@ -341,18 +350,26 @@ Map<String, FunctionRef> Parser::parsed_functions() {
   return all;
 }
 
-Definitions Parser::definitions(std::vector<std::string> paths) {
-  import_paths_ = std::move(paths);
-  Definitions d;
-  d.functions = parsed_functions();
-  d.kernels = signatures_.kernels;
-  d.written = signatures_.written;
-  if (imports_) {
-    d.imported = imports_->functions;
-    d.adts = imports_->adts;
-  }
-  for (const auto& [name, adt] : adts_) d.adts.set(name, adt);
-  return d;
+Definitions Parser::definitions(const std::vector<std::string>& import_paths,
+                                const Definitions& known, const Map<String, TypeRef>& functions) {
+  // A copy: `known` stays as it is if the text is wrong.
+  imports_ = known.imports ? std::make_shared<Imports>(*known.imports)
+                           : std::make_shared<Imports>(source_.name(), std::vector<std::string>());
+  imports_->add_paths(import_paths);
+  prefix_of_ = known.prefixes;
+  signatures_.functions = functions;
+  signatures_.kernels = known.kernels;
+  Definitions all;
+  all.functions = known.functions;
+  for (const auto& [name, function] : parsed_functions()) all.functions.set(name, function);
+  for (const auto& [name, adt] : adts_) imports_->adts.set(name, adt);
+  all.imported = imports_->functions;
+  all.adts = imports_->adts;
+  all.kernels = signatures_.kernels;
+  all.written = signatures_.written;
+  all.prefixes = prefix_of_;
+  all.imports = imports_;
+  return all;
 }
 
 Map<String, loop::KernelInterfaceRef> parse_kernels(std::string_view text, std::string_view name) {
@@ -360,15 +377,16 @@ Map<String, loop::KernelInterfaceRef> parse_kernels(std::string_view text, std::
 }
 
 Module parse_module(std::string_view text, std::string_view name,
-                    std::vector<std::string> import_paths) {
-  const Definitions d = parse_definitions(text, name, std::move(import_paths));
+                    const std::vector<std::string>& import_paths) {
+  const Definitions d = parse_definitions(text, name, import_paths);
   return make_module(d.imported.empty() ? d.functions : reachable(d.functions, d.imported),
                      d.kernels, d.adts);
 }
 
 Definitions parse_definitions(std::string_view text, std::string_view name,
-                              std::vector<std::string> import_paths) {
-  return Parser(text, name).definitions(std::move(import_paths));
+                              const std::vector<std::string>& import_paths,
+                              const Definitions& known, const Map<String, TypeRef>& functions) {
+  return Parser(text, name).definitions(import_paths, known, functions);
 }
 
 Dim parse_size(std::string_view text) {

@@ -177,6 +177,8 @@ void Parser::add_of_each_rank(const Item& item, const Signature& s,
     if (const FunctionRef clone = tried(item, one, &found)) {
       auto named = make<FunctionExpr>(*clone);
       named->name = name_of(name, ranks);
+      if (signatures_.functions.contains(named->name)) function_taken(item, named->name.view());
+      builder_ = Builder();  // which shares the table, so that it would be copied
       signatures_.functions.set(named->name, type_of(*named));
       out->set(named->name, named);
       clones.insert(ranks);

@@ -21,22 +21,16 @@ constexpr OtherWord kTypesElsewhere[] = {
 }  // namespace
 
 Dim Parser::size() {
-  tokens_ = source_.tokens();
-  Dim d = dim();
-  if (peek().kind != TokenKind::kEnd) fail("unexpected text after a size", "nothing more");
-  return d;
+  return whole_shown("a size", [&] { return dim(); });
 }
 
 TypeRef Parser::whole_type(const Map<String, Ref<const AdtDefinition>>& adts,
                            const Array<String>& type_params) {
-  tokens_ = source_.tokens();
   for (const String& name : type_params) type_vars_.insert(name.view());
   for (const auto* known : {&prelude(), &adts}) {
     for (const auto& [name, adt] : *known) adt_arity_[name.view()] = adt->type_params.size();
   }
-  TypeRef t = type();
-  if (peek().kind != TokenKind::kEnd) fail("unexpected text after a type", "nothing more");
-  return t;
+  return whole_shown("a type", [&] { return type(); });
 }
 
 Dim Parser::dim() {
@@ -88,7 +82,10 @@ Dim Parser::dim_factor() {
     return Dim(0) - dim_factor();
   }
   if (t.kind == TokenKind::kInt) return Dim(int_value("a size"));
-  if (t.kind == TokenKind::kString) return Dim::symbol(take().text);
+  if (t.kind == TokenKind::kString) {
+    if (printable(t.text) != t.text) fail("a symbol has no control characters", "another name");
+    return Dim::symbol(take().text);
+  }
   if (accept("(")) {
     Dim d = dim();
     expect(")", "after a size");
@@ -126,6 +123,10 @@ Dim Parser::dim_factor() {
 // size_of(%i)
 Dim Parser::size_of() {
   const Token first = take();
+  if (builder_.span().empty()) {
+    fail_at(first, "size_of has no value here",
+            "a symbol, or size_of in a block: only there is a value known");
+  }
   take();
   const Operand value = operand();
   expect(")", "after size_of's operand");

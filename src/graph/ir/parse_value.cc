@@ -159,11 +159,11 @@ bool Parser::starts_constant() const {
 }
 
 Any Parser::whole_constant() {
-  tokens_ = source_.tokens();
-  const Operand constant = constant_();
-  if (!constant) fail("a constant is missing", "a number, tensor[...]{...} or shape[...]");
-  if (peek().kind != TokenKind::kEnd) fail("unexpected text after a constant", "nothing more");
-  return constant.as<Constant>()->value;
+  return whole("a constant", [&] {
+    const Operand constant = constant_();
+    if (!constant) fail("a constant is missing", "a number, tensor[...]{...} or shape[...]");
+    return constant.as<Constant>()->value;
+  });
 }
 
 Operand Parser::constant_(const TypeRef& expected) {
@@ -348,10 +348,7 @@ Any Parser::attr_value(AttrKind kind) {
 }
 
 Any Parser::whole_attribute(AttrKind kind) {
-  tokens_ = source_.tokens();
-  Any value = attr_value(kind);
-  if (peek().kind != TokenKind::kEnd) fail("unexpected text after a value", "nothing more");
-  return value;
+  return whole("a value", [&] { return attr_value(kind); });
 }
 
 Any parse_attribute(AttrKind kind, std::string_view text) {

@@ -29,8 +29,9 @@ class Parser {
   // A file that another text imports has `file` and shares `imports` with it.
   Parser(std::string_view text, std::string_view name, std::shared_ptr<Imports> imports = nullptr,
          const Imports::File* file = nullptr);
-  // `paths`: see Imports.
-  Definitions definitions(std::vector<std::string> paths);
+  // See parse_definitions.
+  Definitions definitions(const std::vector<std::string>& import_paths, const Definitions& known,
+                          const Map<String, TypeRef>& functions);
   void library();  // adds what the text, an imported file, defines to its imports
   Map<String, loop::KernelInterfaceRef> kernels();
   Dim size();
@@ -47,6 +48,24 @@ class Parser {
     return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
   }
   const Token& take();
+  // What `parse` reads, as long as nothing follows it: `what` is a size, a type, ...
+  template <class F>
+  auto whole(const char* what, F parse) {
+    tokens_ = source_.tokens();
+    auto out = parse();
+    if (peek().kind != TokenKind::kEnd) fail(cat("unexpected text after ", what), "nothing more");
+    return out;
+  }
+  // The same of a text as the user wrote it, which errors show.
+  template <class F>
+  auto whole_shown(const char* what, F parse) {
+    try {
+      return whole(what, parse);
+    } catch (Error& e) {
+      show(&e);
+      throw;
+    }
+  }
   bool accept(std::string_view sign);
   bool accept_word(std::string_view word);
   void expect(std::string_view sign, const char* where);
@@ -133,6 +152,7 @@ class Parser {
     Attrs attrs;
   };
   Signature signature(const Item& item);
+  [[noreturn]] void function_taken(const Item& item, std::string_view name) const;
   FunctionRef function(const Item& item, const Signature& s);
 
   // ---- imports (parse_import.cc) ----
@@ -191,8 +211,8 @@ class Parser {
   void declare(const Token& token, const Operand& value);
   void enter();
   void leave();
-  // Null if the block has an error. With a name for it in errors, `refined`, the result is refined
-  // to the expected type.
+  // Null if the block has an error. If `refined` isn't empty, it names the result in errors, and
+  // the result is refined to the expected type.
   BlockRef block(const char* where, const TypeRef& expected = nullptr,
                  const std::string& refined = "");
   void end_block();  // takes the brace after a block's result
@@ -285,10 +305,9 @@ class Parser {
   std::string weights_path_;
   Map<String, Ref<const AdtDefinition>> adts_;
   Signatures signatures_;
-  std::shared_ptr<Imports> imports_;  // null: there are none
-  std::vector<std::string> import_paths_;
-  const Imports::File* file_ = nullptr;                // null: nothing imports this text
-  std::map<std::string_view, std::string> prefix_of_;  // by the names of imports
+  std::shared_ptr<Imports> imports_;     // null: of a part of a text, which imports nothing
+  const Imports::File* file_ = nullptr;  // null: nothing imports this text
+  std::map<std::string, std::string, std::less<>> prefix_of_;  // by the names of imports
   Builder builder_;
   MakeVariable make_variable_;  // of a host, which writes variables as words; null for a module
   Names names_;

@@ -129,6 +129,7 @@ class Deciding {
     measure_.enter();
     require_fields_of_kind(pattern);
     const TypeRef type = tree_.parts[part].type;
+    require_bounded(type);
     Array<TypeRef> types;
     int64_t constructor = 0;
     switch (pattern.kind) {
@@ -215,7 +216,9 @@ class Deciding {
       std::ranges::copy_if(row.tests, std::back_inserter(rest.tests),
                            [part](const Test& t) { return t.part != part; });
       const auto [at, fresh] = out.cases.try_emplace(case_of(*test->pattern));
-      if (fresh) at->second = out.others;
+      if (fresh) {
+        for (const Row& other : out.others) add_to(&at->second, other);
+      }
       add_to(&at->second, std::move(rest));
     }
     return out;
@@ -385,6 +388,11 @@ void require_constant(const Pattern& pattern, const TypeRef& type) {
     throw e.help(cat("compare the value with ", stated ? "equal" : "string_equal",
                      " before the match, or in the arm of a variable"));
   }
+  const Any& value = constant->value;
+  const bool holds = stated->dtype.is_bool() ? value.type_index == TypeIndex::Bool
+                                             : value.type_index == TypeIndex::Int &&
+                                                   wrap_to(stated->dtype, value.v.i) == value.v.i;
+  if (!holds) throw Error(ErrorKind::Usage, "a constant's type does not match its value");
   const auto* scalar = type.as<ScalarType>();
   if (scalar && scalar->dtype == stated->dtype) return;
   throw Error(ErrorKind::Usage, "the pattern's constant can't equal the value")

@@ -133,7 +133,30 @@ TEST(Decide, RefusesDamagedPatterns) {
   EXPECT_THAT(error(made_by("Cons")), HasSubstr("wrong number of fields"));
   EXPECT_THAT(error(constant_pattern({})), HasSubstr("an integer, true or false"));
   EXPECT_THAT(error(constant_pattern(constant_string("x"))), HasSubstr("true or false"));
+  auto wrong = make<Constant>();
+  wrong->type = scalar_type(i64);
+  for (const Any& value : {Any(2.5), Any(true), Any(String("x"))}) {
+    wrong->value = value;
+    EXPECT_THAT(error(constant_pattern(wrong)), HasSubstr("does not match its value"));
+  }
   EXPECT_THAT(error(bound(var(kBool))), HasSubstr("has the wrong type"));
+}
+
+// Each number's rows begin with those of all arms before it that take any number.
+TEST(Decide, BoundsTheRowsOfNumbersAfterOthers) {
+  std::vector<PatternRef> patterns;
+  for (int64_t i = 0; i < 2000; ++i) {
+    patterns.push_back(tuple({any(), constant_pattern(constant_int(i))}));
+  }
+  for (int64_t i = 0; i < 2000; ++i) {
+    patterns.push_back(tuple({constant_pattern(constant_int(i)), any()}));
+  }
+  patterns.push_back(any());
+  const TypeRef number = scalar_type(i64);
+  EXPECT_THAT(failure_of([&] {
+                decided(tuple_type({number, number}), patterns);
+              }),
+              HasSubstr("take too many tests"));
 }
 
 TEST(Decide, TakesManyNumbersInOneTest) {

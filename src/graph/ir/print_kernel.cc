@@ -101,7 +101,7 @@ class KernelPrinter : ScalarPrinter {
         const auto& f = static_cast<const For&>(*s);
         std::string begin = expr(indent, f.begin), extent = expr(indent, f.extent);
         pad(indent);
-        out_ += cat(kLoopWords[static_cast<size_t>(f.loop)], " ", unique(f.var.get(), f.var->name),
+        out_ += cat(kForNames[static_cast<size_t>(f.loop)], " ", unique(f.var.get(), f.var->name),
                     " from ", begin, " count ", extent, " ");
         block(indent, f.body);
         out_ += "\n";

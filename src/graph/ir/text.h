@@ -2,10 +2,13 @@
 // docs/language.md has the grammar.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "graph/ir/infer.h"
 #include "graph/ir/module.h"
 
 namespace tenon::graph {
@@ -38,19 +41,28 @@ std::string weights_path(const std::string& path);
 // are type-checked as they are built. Files that it imports lie in its folder or below it, or in
 // one of the folders of `import_paths` or below it. Throws Usage with line and column.
 Module parse_module(std::string_view text, std::string_view name,
-                    std::vector<std::string> import_paths = {});
+                    const std::vector<std::string>& import_paths = {});
 
-// What a text defines, for functions that are built beside it.
+class Imports;
+
+// What texts define, for functions that are built beside them.
 struct Definitions {
-  Map<String, FunctionRef> functions;  // the text's own
-  Map<String, FunctionRef> imported;   // those of the files that it imports
+  Map<String, FunctionRef> functions;  // the texts' own
+  Map<String, FunctionRef> imported;   // those of the files that they import, all of them
   Map<String, Ref<const AdtDefinition>> adts;
   Map<String, loop::KernelInterfaceRef> kernels;
-  Map<String, String> written;  // how the text names what it imports: "std/list.map" is "l.map"
+  Map<String, String> written;  // how the texts name what they import: "std/list.map" is "l.map"
+  // What the names of imported functions begin with, by the imports' names: "std/list." for l.
+  std::map<std::string, std::string, std::less<>> prefixes;
+  std::shared_ptr<const Imports> imports;  // null: none yet
 };
-// The same of a module's text, all of whose functions are kept.
+// Parses a text of a module that has `known` already, with functions of these types. Returns
+// `known` with what the text adds. Throws Usage with line and column, as parse_module does, and for
+// names that are taken.
 Definitions parse_definitions(std::string_view text, std::string_view name,
-                              std::vector<std::string> import_paths = {});
+                              const std::vector<std::string>& import_paths = {},
+                              const Definitions& known = {},
+                              const Map<String, TypeRef>& functions = {});
 
 // Parses a type such as `tensor[n, 4; f32]`. Throws Usage if the text is not a type.
 TypeRef parse_type(std::string_view text);

@@ -297,6 +297,46 @@ TEST_F(TextTest, Kernels) {
 )");
 }
 
+// Each production that may hold itself, as often as the text says.
+TEST_F(TextTest, DeepTextIsRefused) {
+  const auto deep = [](std::string_view open, std::string_view inside, std::string_view close) {
+    std::string out;
+    for (int i = 0; i < 100'000; ++i) out += open;
+    out += inside;
+    for (int i = 0; i < 100'000; ++i) out += close;
+    return out;
+  };
+  for (const std::string& value :
+       {deep("Some(", "1", ")"), deep("Cons(1, ", "Nil", ")"), deep("@main(", "1", ")"),
+        deep("array[i64](", "1", ")"), deep("(", "1", ")"), deep("add(", "1", ", 1)"),
+        deep("fn(%x: i64) -> i64 {", "1", "}"), deep("if true {", "1", "} else { 1 }"),
+        deep("closure @main(", "1", ")"), deep("match 1 { _ => {", "1", "} }"),
+        deep("size(", "1", ")"), deep("size(-", "1", ")")}) {
+    const std::string found = error(cat("fn @main(%n: i64) -> i64 { %y = ", value, " %n }"));
+    EXPECT_THAT(found, HasSubstr("t.tn:1:")) << value.substr(0, 20);
+  }
+  for (const std::string& type :
+       {deep("option[", "i64", "]"), deep("(", "i64", ",)"), deep("fn(", "i64", ") -> i64"),
+        deep("array[", "i64", "]"), deep("tensor[", "1", "; f32]")}) {
+    EXPECT_THAT(error(cat("fn @main(%n: ", type, ") -> i64 { 1 }")), HasSubstr("t.tn:1:"));
+  }
+  EXPECT_THAT(error(cat("fn @main(%n: option[i64]) -> i64 { match %n { ", deep("Some(", "_", ")"),
+                        " => { 1 } } }")),
+              HasSubstr("t.tn:1:"));
+}
+
+// A literal takes the type of the parameter that it is captured for.
+TEST_F(TextTest, CapturesHaveTheTypesOfParameters) {
+  const std::string text = again(R"(
+    fn @pair[T](%x: T, %y: f32) -> (T, f32) { (%x, %y) }
+    fn @main() -> (fn(f32) -> (f16, f32), fn() -> (f32, f32)) {
+      %f = closure @pair[f16](1)
+      %g = closure @pair[f32](1, 2)
+      (%f, %g)
+    })");
+  EXPECT_THAT(text, HasSubstr("closure @pair[f16](f16(1.0))"));
+}
+
 TEST_F(TextTest, ErrorsShowThePlace) {
   EXPECT_EQ(error("fn @f(%x: tensor[n; f32]) -> tensor[n; f32] {\n  %y = relu(%z)\n  %y\n}"),
             "error: t.tn:2:13: unknown variable %z\n"

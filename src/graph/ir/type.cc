@@ -5,7 +5,15 @@
 namespace tenon::graph {
 
 const TypeInfo& Type::type_info() {
-  static const TypeInfo info = type_of<Type>("graph.Type", {});
+  static const TypeInfo info = [] {
+    TypeInfo made = type_of<Type>("graph.Type", {});
+    made.complete = [](Object& object) {
+      const TypeRef type(static_cast<const Type*>(&object));
+      require_bounded(type);
+      require_consistent(type);
+    };
+    return made;
+  }();
   return info;
 }
 
@@ -149,6 +157,10 @@ TypeRef tuple_type(const std::vector<TypeRef>& fields) {
   auto t = make<TupleType>();
   t->fields = Array<TypeRef>(fields);
   return t;
+}
+
+TypeRef loop_type(const std::vector<TypeRef>& variables) {
+  return variables.size() == 1 ? variables[0] : tuple_type(variables);
 }
 
 TypeRef unit_type() {

@@ -105,6 +105,7 @@ TypeRef without_known_values(const TypeRef& type);
 TypeRef scalar_type(DataType dtype);
 TypeRef shape_type(const std::vector<Dim>& dims);
 TypeRef tuple_type(const std::vector<TypeRef>& fields);
+TypeRef loop_type(const std::vector<TypeRef>& variables);  // of a loop: its only variable, or all
 TypeRef unit_type();
 bool is_unit(const TypeRef& type);
 // Whether a program can change a value of the type in place.
@@ -172,6 +173,11 @@ struct TypeMeasure {
   int size = 0, depth = 0;
 };
 TypeMeasure measure(const TypeRef& type);
+// Throws Usage if the type is larger or deeper.
+void require_bounded(const TypeRef& type);
+// Throws Usage if the type, apart from its parts, contradicts itself: its rank, sizes, values and
+// element type. Types that come from outside have been checked for both.
+void require_consistent(const TypeRef& type);
 
 std::string to_text(const TypeRef& type);
 // The shape as in messages and text: "[n, 4]".

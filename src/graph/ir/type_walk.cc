@@ -1,7 +1,8 @@
 // Walks over types: their symbols, substitution, erasure, size.
 #include <algorithm>
 
-#include "graph/ir/type.h"
+#include "graph/ir/expr.h"
+#include "object/tensor.h"
 
 namespace tenon::graph {
 
@@ -235,6 +236,50 @@ TypeMeasure measure(const TypeRef& type) {
     for (const TypeRef& t : d->args) part(t);
   }
   return m;
+}
+
+void require_bounded(const TypeRef& type) {
+  const TypeMeasure m = measure(type);
+  if (m.size <= kMaxTypeSize && m.depth <= kMaxNesting) return;
+  throw Error(ErrorKind::Usage, "a type is too large")
+      .expected(cat("at most ", kMaxTypeSize, " parts, ", kMaxNesting, " levels deep"));
+}
+
+void require_consistent(const TypeRef& type) {
+  const auto require = [&](bool holds) {
+    if (!holds)
+      throw Error(ErrorKind::Usage, cat("the type ", to_text(type), " contradicts itself"));
+  };
+  const auto require_shape = [&](const auto& of, const char* what) {
+    if (of.rank > kMaxRank) {
+      throw Error(ErrorKind::Usage, cat(what, " has too many dimensions"))
+          .found(cat(of.rank))
+          .expected(cat("at most ", kMaxRank));
+    }
+    const auto count = static_cast<int64_t>(of.dims.size());
+    require(of.rank >= kUnknownRank && count == (of.dims_known ? of.rank : 0));
+  };
+  if (const auto* t = type_as<TensorType>(type)) {
+    require_shape(*t, "a tensor");
+    require(std::ranges::all_of(t->dims, may_be_size));
+    if (t->value_known) {
+      require(t->dims_known && t->rank <= 1);
+      const std::optional<int64_t> count = t->rank == 0 ? 1 : t->dims[0].as_const();
+      require(count && *count == static_cast<int64_t>(t->values.size()));
+    } else {
+      require(t->values.empty());
+    }
+    if (!is_tensor_dtype(t->dtype)) {
+      throw Error(ErrorKind::Usage, cat("there are no tensors of ", to_text(t->dtype)));
+    }
+  } else if (const auto* s = type_as<ScalarType>(type)) {
+    require(s->value_known || s->value.is_const());
+    if (!is_tensor_dtype(s->dtype)) {
+      throw Error(ErrorKind::Usage, cat("there are no scalars of ", to_text(s->dtype)));
+    }
+  } else if (const auto* h = type_as<ShapeType>(type)) {
+    require_shape(*h, "a shape");
+  }
 }
 
 }  // namespace tenon::graph

@@ -124,9 +124,10 @@ inline constexpr Signature kTable[] = {
      .summary = "the bytes of a, then those of b"},
     {.name = "vm.check_returned",
      .operands = {any("value"), any("type"), any("function")},
+     .results = {any("value")},
      .effect = Effect::Ordered,
      .for_files = true,
-     .summary = "an error unless a function's result is of that type"},
+     .summary = "the function's result, of that type, or an error"},
 
     // ---- the core library: src/library/core ----
     {.name = "tenon.nonzero",

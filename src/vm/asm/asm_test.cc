@@ -226,6 +226,8 @@ TEST(Signature, TextReadsBack) {
                            "opaque[\"a\\\"b\\\\\"]",
                            "tensor[\"a,b\", 2*\"c]d\", \"(e\"; i8]"}) {
     EXPECT_EQ(to_text(parse_signature_type(text)), text);
+    const std::string function = cat("func @f(x: ", text, ") -> ", text, " {\n  ret %0\n}\n");
+    EXPECT_THAT(disassemble(assemble(function, "t")), HasSubstr(cat("(x: ", text, ") -> ", text)));
   }
 }
 
@@ -279,11 +281,15 @@ TEST(Signature, ATensorOfRankZeroNeedsNoSemicolon) {
 TEST(Signature, WrongTextIsRefusedWithItsColumn) {
   for (const char* text : {"", "tensor", "tensor[2]", "tensor[2; x9]", "tensor[2,; f32]", "(i64",
                            "i64 i64", "fn(i64)", "shape[rank=99]", "array[]", "opaque[x]",
-                           "opaque[\"a]", "opaque[\"a\\\"]", "tensor[\"a; i8]"}) {
+                           "opaque[\"a]", "opaque[\"a\\\"]", "tensor[\"a; i8]", "tensor[3; i8x16]",
+                           "tensor[3; void]", "tensor[void]", "tensor[2; i4]"}) {
     EXPECT_THROW(parse_signature_type(text), Error) << text;
   }
   std::string deep(200, '(');
   EXPECT_THROW(parse_signature_type(deep), Error);
+  std::string wide = "(";
+  for (int i = 0; i < 70'000; ++i) wide += "a,";
+  EXPECT_THAT(failure_of([&] { parse_signature_type(wide + "a)"); }), HasSubstr("65536 parts"));
 }
 
 TEST(PythonText, HasAStatementForEachInstruction) {

@@ -148,8 +148,9 @@ std::string_view LineCursor::balanced_until(std::string_view ends) {
     char c = line_[at_];
     if (depth == 0 && ends.find(c) != std::string_view::npos) break;
     if (c == '"') {
-      at_ = line_.find('"', at_ + 1);
-      if (at_ == std::string_view::npos) {
+      do at_ += line_[at_] == '\\' ? 2 : 1;
+      while (at_ < line_.size() && line_[at_] != '"');
+      if (at_ >= line_.size()) {
         at_ = line_.size();
         fail("the string isn't closed", "a closing double quote");
       }

@@ -1,4 +1,5 @@
-// Checks what a function of the host returned. Instructions match tensors, shapes and numbers.
+// Checks what a function of the host returned. Instructions match tensors, shapes and numbers that
+// aren't in tuples.
 #include "object/string.h"
 #include "vm/builtin/functions.h"
 #include "vm/isa/signature_match.h"
@@ -6,9 +7,11 @@
 namespace tenon::vm {
 namespace {
 
-void check_returned(const library::PlainFunction&, const AnyView* args, Any*) {
-  require_returned(payload_as<String>(args[2]), parse_signature_type(payload_as<String>(args[1])),
-                   args[0], kOfDeclaredType);
+void check_returned(const library::PlainFunction&, const AnyView* args, Any* result) {
+  const SignatureType type = parse_signature_type(payload_as<String>(args[1]));
+  *result = Any(args[0]);
+  round_floats(type, result);
+  require_returned(payload_as<String>(args[2]), type, *result, kMisfitsDeclaration);
 }
 
 }  // namespace

@@ -166,6 +166,7 @@ class Reader {
   }
 
   SignatureType type(const flatbuffers::String* s, const std::string& function) {
+    // At most kMostTypeParts are made of a megabyte.
     charge_copied(sizeof(SignatureType) + 8 * (s ? uint64_t{s->size()} : 0));
     try {
       return parse_signature_type(s ? std::string_view(s->data(), s->size()) : "any");

@@ -106,15 +106,16 @@ void CompiledCode::run_instruction(Machine& m, const Op& op, AnyView* base, uint
 #define RUN_Match RUN_Plain
 #define RUN_Binary(mnemonic) return slow_path::binary(m, op, base)
 #define RUN_Call(mnemonic) return Dispatch::packed_call(m, op, base)
-#define RUN_Comparison(mnemonic) break
-#define RUN_Return RUN_Comparison
-#define RUN_Goto RUN_Comparison
-#define RUN_If RUN_Comparison
-#define RUN_IfEq RUN_Comparison
-#define RUN_Switch RUN_Comparison
-#define RUN_Move RUN_Comparison
-#define RUN_LoadInt RUN_Comparison
-#define RUN_Kill RUN_Comparison
+#define RUN_IN_CODE(mnemonic) break
+#define RUN_Comparison RUN_IN_CODE
+#define RUN_Return RUN_IN_CODE
+#define RUN_Goto RUN_IN_CODE
+#define RUN_If RUN_IN_CODE
+#define RUN_IfEq RUN_IN_CODE
+#define RUN_Switch RUN_IN_CODE
+#define RUN_Move RUN_IN_CODE
+#define RUN_LoadInt RUN_IN_CODE
+#define RUN_Kill RUN_IN_CODE
 #define RUN_Concurrent(mnemonic) return Dispatch::concurrent_calls(m, op, base)
   switch (static_cast<Opcode>(opcode)) {
 #define TENON_OPCODE(identifier, mnemonic, number, op_class, ...) \

@@ -35,8 +35,13 @@ class Deadline::Timer {
   }
 
  private:
+  // A struct, whose name is shorter than a lambda's: a thread keeps it as text.
+  struct Running {
+    Timer* timer;
+    void operator()() const { timer->run(); }
+  };
   void start() {
-    std::thread([this] { run(); }).detach();
+    std::thread(Running{this}).detach();
     started_ = true;
   }
   struct Entry {

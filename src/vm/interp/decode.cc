@@ -10,9 +10,9 @@
 #include "support/poll.h"
 #include "vm/executable/code_abi.h"
 #include "vm/interp/dispatch.h"
-#include "vm/interp/match_values.h"
 #include "vm/isa/limits.h"
 #include "vm/isa/operand_index.h"
+#include "vm/isa/signature_match.h"
 
 namespace tenon::vm {
 namespace {

@@ -17,6 +17,7 @@
 #include "vm/interp/dispatch.h"
 #include "vm/interp/match_values.h"
 #include "vm/interp/outputs.h"
+#include "vm/isa/signature_match.h"
 
 namespace tenon::vm {
 namespace {
@@ -390,13 +391,13 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
       top_ = to;
     }
     for (const AnyView& argument : args) {
-      *to = prepare(argument).leak();
-      if (to->type_index == TypeIndex::Float) {
+      Any value = prepare(argument);
+      if (code.has_unmatched) {
         const std::vector<Param>& params = program.function_unit(code).params;
-        const DataType dtype = params[static_cast<size_t>(to - base)].type.dtype;
-        to->v.f = round_to(dtype, to->v.f);  // void, of a value of any type, rounds nothing
+        round_floats(params[static_cast<size_t>(to - base)].type, &value);
       }
-      top_ = ++to;
+      *to++ = value.leak();
+      top_ = to;
     }
     if (base != start + 1) lend(program.function_unit(code).params, start + 1, base);
     record->pc = program.decoded().ops.data();

@@ -16,11 +16,8 @@ void check_result(const FunctionUnit& function, const AnyView& value);
 // type, rank and constant sizes.
 void check_output(const FunctionUnit& function, size_t result, const AnyView& value);
 
-// Whether no code matches arguments of the type: the code matches tensors and shapes, also those in
-// tuples. Of an array or a value of a data type, what is in it isn't checked.
-bool is_unmatched(const SignatureType& type);
-
-// A Usage error that names the parameter if an argument doesn't fit it, for those types. `captures`
+// A Usage error that names the parameter if an argument doesn't fit it, where no code matches it
+// (is_unmatched). `captures`
 // values come before `args`.
 void check_unmatched(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
                      const std::string& program);

@@ -26,11 +26,11 @@ std::string refusal(const std::string& type, const Any& value) {
 TEST(Result, MustBeWhatTheSignatureSays) {
   Machine m(program_of(assemble("func @unset() -> i64 {\n  ret %0\n}")));
   EXPECT_EQ(failure_of([&] { m.call("unset"); }),
-            "error: function 'unset' returned a value that doesn't match its signature\n"
+            "error: the result of function 'unset' doesn't match its signature\n"
             "  found     None\n"
             "  expected  i64");
   EXPECT_EQ(refusal("(i64, bool)", Any(Array<Any>{Any(1), Any(1.5)})),
-            "error: function 'f' returned as result 1 a value that doesn't match its signature\n"
+            "error: result 1 of function 'f' doesn't match its signature\n"
             "  found     float\n"
             "  expected  bool");
 }
@@ -84,6 +84,26 @@ TEST(Arguments, OfNarrowScalarsAreInTheirRangeAndFloatsAreRounded) {
   EXPECT_EQ(m.call("h", 0.1).as<double>(), 0.0999755859375);
   EXPECT_EQ(m.call("f", 0.1).as<double>(), static_cast<double>(0.1f));
   EXPECT_EQ(m.call("h", INFINITY).as<double>(), INFINITY);
+}
+
+TEST(Arguments, OfTuplesHaveTheNumbersOfTheirParts) {
+  Machine m(
+      program_of(assemble("func @f(p: (i8, (f32, string))) -> any {\n  %0 = get_field %0!, 1\n"
+                          "  %0 = get_field %0!, 0\n  ret %0\n}")));
+  const auto call = [&](const Any& number, const Any& inner, const Any& text) {
+    return m.call("f", Array<Any>{number, Any(Array<Any>{inner, text})});
+  };
+  EXPECT_EQ(call(3, 0.1, String("a")).as<double>(), static_cast<double>(0.1f));
+  EXPECT_EQ(failure_of([&] { call(3.5, 0.1, String("a")); }),
+            "error: input 'p' does not fit <memory>\n"
+            "  found     float\n"
+            "  expected  i8");
+  EXPECT_THAT(failure_of([&] { call(300, 0.1, String("a")); }),
+              testing::HasSubstr("found     300"));
+  EXPECT_THAT(failure_of([&] { call(3, 1, String("a")); }), testing::HasSubstr("expected  f32"));
+  EXPECT_THAT(failure_of([&] { call(3, 1.5, Any(2)); }), testing::HasSubstr("expected  string"));
+  EXPECT_THAT(failure_of([&] { m.call("f", Array<Any>{Any(1)}); }),
+              testing::HasSubstr("an array of 1 value"));
 }
 
 TEST(Result, IsComparedInKindDtypeRankAndKnownSizes) {

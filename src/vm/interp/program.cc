@@ -310,14 +310,23 @@ Function Program::function(std::string_view name, const Limits& limits) const {
       ClosureObj::of(*this, code, 0, Account::of(Machine::checked(limits), make<RunningCalls>())));
 }
 
+namespace {
+
+// A struct, whose name is shorter than a lambda's: a std::function keeps it as text.
+struct Exported {
+  Ref<const Program> program;
+  Limits limits;
+  Function operator()(std::string_view function) const {
+    const bool found = program->unit().find_exported(function) >= 0;
+    return found ? program->function(function, limits) : Function();
+  }
+};
+
+}  // namespace
+
 Module Program::module(const Limits& limits) const {
-  return Module(
-      "executable", name_,
-      [program = Ref<const Program>(this), limits](std::string_view function) {
-        const bool found = program->unit_.find_exported(function) >= 0;
-        return found ? program->function(function, limits) : Function();
-      },
-      unit_.exported_names());
+  return Module("executable", name_, Exported{Ref<const Program>(this), limits},
+                unit_.exported_names());
 }
 
 }  // namespace tenon::vm

@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 
 #include "object/shape.h"
 #include "object/tensor.h"
 #include "support/failures.h"
+#include "support/poll.h"
 #include "support/text.h"
 #include "vm/isa/limits.h"
 #include "vm/isa/signature_match.h"
@@ -19,8 +21,8 @@ std::string value_text(const AnyView& v) {
   return is_integer(v) ? cat(v.v.i) : found_text(v);
 }
 
-// Where the register's value comes from, as far as the code before the instruction at `offset`
-// tells without following jumps.
+// Where the register's value comes from at the instruction at `offset`, as far as the code tells
+// that runs straight to it.
 struct Source {
   enum class Kind : uint8_t { Unknown, Parameter, Instruction };
   Kind kind = Kind::Unknown;
@@ -32,9 +34,20 @@ struct Source {
   Source source;
   if (reg < unit.params.size()) source.kind = Source::Kind::Parameter;
   Instruction in;
-  for (uint32_t at = 0; at < offset; at += in.words()) {
+  uint32_t begin = 0;
+  poll();
+  for (uint32_t at = 0; at < unit.code.size(); at += in.words()) {
     decode(unit.code, at, &in);
-    if (in.info->jumps()) source.kind = Source::Kind::Unknown;
+    if (!in.info->jumps()) continue;
+    for (const Word word : in.operands) {
+      const Arg arg(word);
+      if (!arg.is(ArgKind::Label) || arg.index() > offset) continue;
+      begin = std::max(begin, arg.index());
+      source.kind = Source::Kind::Unknown;
+    }
+  }
+  for (uint32_t at = begin; at < offset; at += in.words()) {
+    decode(unit.code, at, &in);
     // Backwards: an instruction's result comes first, and may replace its last argument.
     for (uint32_t i = static_cast<uint32_t>(in.operands.size()); i-- > 0;) {
       const Arg arg = in.arg(i);
@@ -63,8 +76,8 @@ struct Place {
 // Values are traced through so many fields within each other; a hostile program may have millions.
 constexpr int kDeepestField = 64;
 
-// What is wrong with a value that is no parameter's: names the packed function whose result it is,
-// or a field of it.
+// What is wrong with a value that didn't come in as an argument: names the packed function whose
+// result it is, or a field of it.
 [[gnu::cold]] std::string other_misfit(Machine& m, const Op& op) {
   Place place = place_of(m, op);
   const ValueRef& ref = matched(op);
@@ -77,7 +90,8 @@ constexpr int kDeepestField = 64;
     if (source.kind != Source::Kind::Instruction) break;
     if (in.opcode() == Opcode::CallPacked) {
       const uint32_t callee = in.arg(operand(Opcode::CallPacked, "callee")).index();
-      return returned_text(m.running_program().unit().packed[callee].name, field, kOfDeclaredType);
+      return returned_text(m.running_program().unit().packed[callee].name, field,
+                           kMisfitsDeclaration);
     }
     if (in.opcode() != Opcode::GetField) break;
     what = "a tuple, array or cell holds a value that doesn't fit its declared type";

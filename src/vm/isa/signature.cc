@@ -28,6 +28,15 @@ std::string_view trim(std::string_view s) {
   return s;
 }
 
+std::optional<DataType> element_type(std::string_view name) {
+  const std::optional<DataType> dtype = parse_dtype(name);
+  return dtype && is_tensor_dtype(*dtype) ? dtype : std::nullopt;
+}
+
+// Errors have them as literals, which take less code than numbers.
+static_assert(kMaxTypeBytes == 1048576 && kMaxRank == 32 && kMaxTypeDepth == 128 &&
+              kMostTypeParts == 65536);
+
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -47,7 +56,7 @@ class Reader {
 
  private:
   void begin() {
-    if (text_.size() > kMaxTypeBytes) fail(cat("at most ", kMaxTypeBytes, " bytes"));
+    if (text_.size() > kMaxTypeBytes) fail("at most 1048576 bytes");
   }
   void end() {
     skip();
@@ -69,7 +78,8 @@ class Reader {
     return true;
   }
   void need(char c) {
-    if (!take(c)) fail(cat("'", c, "'"));
+    const char quoted[] = {'\'', c, '\''};
+    if (!take(c)) fail({quoted, sizeof quoted});
   }
   std::string_view name() {
     skip();
@@ -129,12 +139,12 @@ class Reader {
         auto [end_of, error] = std::from_chars(token.data(), token.data() + token.size(), t.rank);
         if (error != std::errc() || end_of != token.data() + token.size() || t.rank < 0 ||
             t.rank > kMaxRank) {
-          fail(cat("a rank of at most ", kMaxRank));
+          fail("a rank of at most 32");
         }
         t.dims_known = false;
         return;
       }
-      if (t.dims.size() == kMaxRank) fail(cat("at most ", kMaxRank, " dimensions"));
+      if (t.dims.size() == kMaxRank) fail("at most 32 dimensions");
       int64_t value = 0;
       auto [end_of, error] = std::from_chars(token.data(), token.data() + token.size(), value);
       bool constant = error == std::errc() && end_of == token.data() + token.size() && value >= 0;
@@ -147,7 +157,7 @@ class Reader {
   bool scalar_tensor(SignatureType& t) {
     size_t end = text_.find_first_of("];", at_);
     if (end == std::string_view::npos || text_[end] != ']' ||
-        !parse_dtype(trim(text_.substr(at_, end - at_)))) {
+        !element_type(trim(text_.substr(at_, end - at_)))) {
       return false;
     }
     t.rank = 0;
@@ -165,7 +175,8 @@ class Reader {
   }
 
   SignatureType type(int depth) {
-    if (depth > static_cast<int>(kMaxTypeDepth)) fail(cat("nesting of at most ", kMaxTypeDepth));
+    if (depth > static_cast<int>(kMaxTypeDepth)) fail("nesting of at most 128");
+    if (++parts_ > kMostTypeParts) fail("at most 65536 parts");
     SignatureType t;
     if (take('(')) {
       t.kind = Kind::Tuple;
@@ -181,7 +192,7 @@ class Reader {
         dims(t, ';');
         need(';');
       }
-      auto dtype = parse_dtype(name());
+      auto dtype = element_type(name());
       if (!dtype) fail("an element type");
       t.dtype = *dtype;
       need(']');
@@ -212,7 +223,7 @@ class Reader {
     } else if (word == kString) {
       t.kind = Kind::Opaque;
       t.name = word;
-    } else if (auto dtype = parse_dtype(word)) {
+    } else if (auto dtype = element_type(word)) {
       t.kind = Kind::Scalar;
       t.dtype = *dtype;
     } else {
@@ -243,7 +254,7 @@ class Reader {
   }
 
   std::string_view text_;
-  size_t at_ = 0;
+  size_t at_ = 0, parts_ = 0;
 };
 
 void append_list(std::string& out, const std::vector<SignatureType>& types, size_t count) {

@@ -1,6 +1,7 @@
 // The types of a function's parameters and result, and the data types in them, as stored in a file:
-// text in the notation of graph IR, and its parsed form for callers. The machine itself never
-// relies on them: the code checks what it needs (match_tensor and similar instructions).
+// text in the notation of graph IR, and its parsed form for callers. The code matches tensors and
+// shapes (match_tensor and similar instructions); the machine checks other arguments, and results,
+// against them.
 //
 //   tensor[n, 3, 2*m; f32]   dimensions known, as integers or expressions over symbols
 //   tensor[rank=4; f32]      only the rank known   tensor[*; f32]   nothing known
@@ -77,13 +78,13 @@ struct AdtSignature {
   bool operator==(const AdtSignature&) const = default;
 };
 
-// The types in a type, with itself.
+// The types in a type, with itself: no more than kMostTypeParts if it comes from text.
+inline constexpr size_t kMostTypeParts = size_t{1} << 16;
 size_t parts_of(const SignatureType& type);
 
 // The types of the constructor's fields in cells of `type`, which has arguments for the
 // definition's type parameters. A data type may contain itself with larger arguments: throws
 // Unsupported where that many fields' types would have more than kMostTypeParts parts.
-inline constexpr size_t kMostTypeParts = size_t{1} << 16;
 std::vector<SignatureType> field_types(const AdtSignature& definition,
                                        const AdtSignature::Constructor& constructor,
                                        const SignatureType& type);

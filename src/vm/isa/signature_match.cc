@@ -1,5 +1,6 @@
 #include "vm/isa/signature_match.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "object/array.h"
@@ -72,6 +73,42 @@ bool fits(const SignatureType& type, const AnyView& value) {
   return true;
 }
 
+bool is_unmatched(const SignatureType& type) {
+  if (type.kind == Kind::Tuple) return std::ranges::any_of(type.parts, is_unmatched);
+  return type.kind != Kind::Tensor && type.kind != Kind::Shape && type.kind != Kind::Any;
+}
+
+TypeMisfit find_misfit(const SignatureType& type, const AnyView& value, bool unmatched) {
+  if (unmatched && !is_unmatched(type)) return {};
+  if (!fits(type, value)) return {&type, &value, -1};
+  if (type.kind != Kind::Tuple || type.parts.empty()) return {};
+  const Any* field = value.as_object<ArrayObj>()->begin();
+  for (size_t i = 0; i < type.parts.size(); ++i) {
+    const TypeMisfit found = find_misfit(type.parts[i], field[i], unmatched);
+    if (found.type) return {found.type, found.value, static_cast<int64_t>(i)};
+  }
+  return {};
+}
+
+void round_floats(const SignatureType& type, Any* value) {
+  if (value->type_index == TypeIndex::Float) {
+    value->v.f = round_to(type.dtype, value->v.f);  // void, of a value of any type, rounds nothing
+    return;
+  }
+  const auto* array = value->as_object<ArrayObj>();
+  if (type.kind != Kind::Tuple || !array ||
+      array->size != static_cast<int64_t>(type.parts.size())) {
+    return;
+  }
+  Ref<ArrayObj> made = ArrayObj::with_capacity(array->size);
+  for (const SignatureType& part : type.parts) {
+    Any* const field = new (made->begin() + made->size) Any(array->begin()[made->size]);
+    ++made->size;
+    round_floats(part, field);
+  }
+  *value = Any(std::move(made));
+}
+
 std::string found_text(const AnyView& value) {
   if (value.type_index == TypeIndex::Tensor) return to_text(payload_as<Tensor>(value));
   if (value.type_index == TypeIndex::Shape) return cat("shape", to_text(payload_as<Shape>(value)));
@@ -86,28 +123,22 @@ std::string found_text(const SignatureType& type, const AnyView& value) {
   return type.kind == Kind::Scalar && value.type_index == kind ? repr(value) : found_text(value);
 }
 
+void throw_misfit(ErrorKind kind, std::string_view what, const SignatureType& type,
+                  const AnyView& value) {
+  throw_failure(kind, what, found_text(type, value), printable(to_text(type)));
+}
+
 std::string returned_text(std::string_view function, int64_t part, std::string_view what) {
-  std::string text = cat("function '", printable(function), "' returned ");
-  if (part >= 0) text += cat("as result ", part, " ");
-  text += what;
-  return text;
+  const std::string which = part < 0 ? "the result" : cat("result ", part);
+  return cat(which, " of function '", printable(function), "' ", what);
 }
 
 void require_returned(std::string_view function, const SignatureType& type, const AnyView& value,
                       std::string_view what) {
-  const SignatureType* part = &type;
-  const AnyView* found = &value;
-  int64_t i = -1;
-  if (fits(type, value)) {
-    if (type.kind != Kind::Tuple || type.parts.empty()) return;
-    found = value.as_object<ArrayObj>()->begin();
-    part = type.parts.data();
-    for (i = 0; fits(*part, *found); ++part, ++found) {
-      if (++i == static_cast<int64_t>(type.parts.size())) return;
-    }
-  }
-  throw_failure(returned_text(function, i, what), found_text(*part, *found),
-                printable(to_text(*part)));
+  const TypeMisfit found = find_misfit(type, value, false);
+  if (!found.type) return;
+  throw_misfit(ErrorKind::Runtime, returned_text(function, found.part, what), *found.type,
+               *found.value);
 }
 
 }  // namespace tenon::vm

@@ -5,24 +5,46 @@
 #include <string_view>
 
 #include "object/any.h"
+#include "support/error.h"
 #include "vm/isa/signature.h"
 
 namespace tenon::vm {
 
-// Whether the value is of that kind, element type, rank and constant sizes: an integer in the
-// type's range, a boolean, or a float, where none stands for another. Symbolic sizes and what is in
-// a tuple, an array or a cell aren't compared.
+// Whether the value is of that kind, element type, rank and constant sizes. Integers (in the type's
+// range), booleans and floats don't stand for each other. Symbolic sizes and what is in a tuple, an
+// array or a cell aren't compared.
 bool fits(const SignatureType& type, const AnyView& value);
 
-// The value as an error says what was found; where the type is expected, a number of the right kind
-// itself, which is out of range.
+// Whether no code matches arguments of the type, or parts of it: the code matches tensors and
+// shapes, also those in tuples. Of an array or a value of a data type, what is in it isn't checked.
+bool is_unmatched(const SignatureType& type);
+
+// What doesn't fit of a value: itself or a part of a tuple, and the result that it belongs to (-1:
+// the whole). `type` is null if all fits.
+struct TypeMisfit {
+  const SignatureType* type = nullptr;
+  const AnyView* value = nullptr;
+  int64_t part = -1;
+};
+// With `unmatched`, only of what no code matches.
+TypeMisfit find_misfit(const SignatureType& type, const AnyView& value, bool unmatched);
+
+// Rounds a float to the type, or makes a tuple with its floats rounded.
+void round_floats(const SignatureType& type, Any* value);
+
+// What an error shows as found: the value's type or, where the type is expected and only the range
+// is wrong, the number itself.
 std::string found_text(const AnyView& value);
 std::string found_text(const SignatureType& type, const AnyView& value);
 
-// "function 'f' returned as result 1 a value that ...": `what` are the last words, and `part` the
-// result's number, -1 for a function's only one.
+// Throws that error, with the value as found and the type as expected.
+[[noreturn]] void throw_misfit(ErrorKind kind, std::string_view what, const SignatureType& type,
+                               const AnyView& value);
+
+// "result 1 of function 'f' doesn't fit its declared type": `what` are the last words, and `part`
+// the result's number, -1 for a function's only one.
 std::string returned_text(std::string_view function, int64_t part, std::string_view what);
-inline constexpr char kOfDeclaredType[] = "a value that doesn't fit its declared type";
+inline constexpr char kMisfitsDeclaration[] = "doesn't fit its declared type";
 // Throws Runtime with this text if the value doesn't fit the type, or a part of a tuple its part's.
 void require_returned(std::string_view function, const SignatureType& type, const AnyView& value,
                       std::string_view what);
