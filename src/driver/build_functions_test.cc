@@ -4,12 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "driver/functions.h"
+#include "driver/test_functions.h"
 #include "graph/ir/module.h"
-#include "object/array.h"
-#include "object/library.h"
 #include "object/map.h"
-#include "object/tensor.h"
 #include "support/test_error.h"
 
 namespace tenon::driver {
@@ -17,12 +14,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using Args = Array<Any>;
-
-Any call(const char* name, const auto&... args) {
-  static const Module library = define_library("tenon_compiler", register_compiler_functions);
-  return library.at(name)(args...);
-}
 
 std::string failure(const char* name, const auto&... args) {
   return failure_of([&] { call(name, args...); });
@@ -30,16 +21,6 @@ std::string failure(const char* name, const auto&... args) {
 
 Any arm(auto body) {
   return Any(Function::from_typed(body));
-}
-
-Tensor ones(int64_t n) {
-  Tensor x = Tensor::empty({n}, f32);
-  for (int64_t i = 0; i < n; ++i) x.data_as<float>()[i] = 1;
-  return x;
-}
-
-float first(const Any& tensor) {
-  return *tensor.as<Tensor>().data_as<float>();
 }
 
 TEST(Build, MakesAModuleStepByStep) {

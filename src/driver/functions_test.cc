@@ -8,15 +8,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "driver/test_functions.h"
 #include "graph/ir/module.h"
 #include "loop/kernel.h"
-#include "object/array.h"
-#include "object/library.h"
 #include "object/map.h"
 #include "object/reflect.h"
 #include "object/registry.h"
 #include "object/shape.h"
-#include "object/tensor.h"
 #include "support/test_error.h"
 #include "vm/builtin/register.h"
 #include "vm/interp/machine.h"
@@ -25,7 +23,6 @@ namespace tenon::driver {
 namespace {
 
 using testing::HasSubstr;
-using Args = Array<Any>;
 
 constexpr char kTwice[] = R"(fn @main(%x: tensor[n; f32]) -> tensor[n; f32] {
   %y = add(%x, %x)
@@ -33,23 +30,8 @@ constexpr char kTwice[] = R"(fn @main(%x: tensor[n; f32]) -> tensor[n; f32] {
   %z
 })";
 
-Any call(const char* name, const auto&... args) {
-  static const Module library = define_library("tenon_compiler", register_compiler_functions);
-  return library.at(name)(args...);
-}
-
 graph::Module parsed(const char* text) {
   return call("tenon.parse", text, "test.tn", Any()).as<graph::Module>();
-}
-
-Tensor ones(int64_t n) {
-  Tensor x = Tensor::empty({n}, f32);
-  for (int64_t i = 0; i < n; ++i) x.data_as<float>()[i] = 1;
-  return x;
-}
-
-float first(const Any& tensor) {
-  return *tensor.as<Tensor>().data_as<float>();
 }
 
 TEST(CompilerFunctions, CompileToTheBytesOfAnExecutable) {

@@ -37,7 +37,7 @@ void round_floats(const SignatureType& type, Any* value);
 std::string found_text(const AnyView& value);
 std::string found_text(const SignatureType& type, const AnyView& value);
 
-// Throws that error, with the value as found and the type as expected.
+// Throws an error `what` that shows the value as found and the type as expected.
 [[noreturn]] void throw_misfit(ErrorKind kind, std::string_view what, const SignatureType& type,
                                const AnyView& value);
 
