@@ -412,11 +412,11 @@ nb::object cell_object(Value value, const DataPlan& plan) {
   return new_instance(type, nb::none(), held);
 }
 
-nb::object leaf_object(Value value) {
+nb::object leaf_object(Value value, const Expected& type) {
   // Tensors in values are shared by all that hold the value.
   if (value.type_index() != TENON_TENSOR ||
       (tenon_tensor_flags(value.get()) & TENON_TENSOR_READ_ONLY)) {
-    return to_python(std::move(value));
+    return to_python(std::move(value), type);
   }
   Value made;
   tenon_object* const object = value.any().v.object;
@@ -430,6 +430,12 @@ nb::object leaf_object(Value value) {
 
 }  // namespace
 
+Expected expected_of(const DataPlan& plan) {
+  Expected out = plan.expected;
+  if (plan.form != Form::kLeaf) out.plan = &plan;
+  return out;
+}
+
 Value data_value(nb::handle object, const DataPlan& plan) {
   return Conversion().run(object, &plan);
 }
@@ -440,7 +446,7 @@ Value untyped_data_value(nb::handle object) {
 nb::object data_object(Value value, const DataPlan& plan) {
   switch (plan.form) {
     case Form::kLeaf:
-      return leaf_object(std::move(value));
+      return leaf_object(std::move(value), plan.expected);
     case Form::kFunction:
       if (value.type_index() != TENON_FUNCTION) fail_result(plan, value);
       return typed_function(std::move(value), plan);
@@ -512,11 +518,14 @@ constexpr size_t kMostTypeBytes = size_t{32} << 20;
 }  // namespace
 
 const DataPlan* DataTypes::plan(const std::string& type) {
+  return expected(type).plan;
+}
+
+Expected DataTypes::expected(const std::string& type) {
   const nb::ft_lock_guard lock(mutex_);
   const Type parsed = Type::parse(type);
   try {
-    const DataPlan* found = find(parsed);
-    return found->form == Form::kLeaf ? nullptr : found;
+    return expected_of(*find(parsed));
   } catch (const UnsupportedError&) {
     fail_too_large(parsed.name);
   }
@@ -605,8 +614,8 @@ void define_data(nb::module_& m) {
   c.def(
       "value",
       [](const ModuleTypes& t, nb::handle object, const std::string& type) -> nb::object {
-        const DataPlan* plan = t.types->plan(type);
-        return plan ? nb::cast(Object{data_value(object, *plan)}) : nb::borrow(object);
+        const Expected expected = t.types->expected(type);
+        return nb::cast(Object{to_value(object, expected)});
       },
       nb::arg("object").none(), nb::arg("type"),
       "A value of that type, for functions that know none.",
@@ -614,8 +623,7 @@ void define_data(nb::module_& m) {
   c.def(
       "object",
       [](const ModuleTypes& t, nb::handle value, const std::string& type) -> nb::object {
-        const DataPlan* plan = t.types->plan(type);
-        return plan ? data_object(to_value(value), *plan) : nb::borrow(value);
+        return to_python(to_value(value), t.types->expected(type));
       },
       nb::arg("value").none(), nb::arg("type"),
       "What a function of that result type returned, in Python.",

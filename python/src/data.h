@@ -54,6 +54,8 @@ class DataTypes : public std::enable_shared_from_this<DataTypes> {
 
   // Null for a type whose values to_value and to_python convert by themselves.
   const DataPlan* plan(const std::string& type);
+  // What a parameter of the type takes.
+  Expected expected(const std::string& type);
   // The plans of the fields of cells with this tag; null if no constructor has it.
   const std::vector<const DataPlan*>* fields(const DataPlan& plan, int64_t tag);
   // By name, each a tuple of its definition's text and its classes.
@@ -69,6 +71,9 @@ class DataTypes : public std::enable_shared_from_this<DataTypes> {
   std::unordered_map<std::string, std::unique_ptr<DataPlan>> plans_;  // by the type's text
   size_t bytes_ = 0;  // of the texts of the plans' types and their parts
 };
+
+// What a parameter of the plan's type takes.
+Expected expected_of(const DataPlan& plan);
 
 // As to_value and to_python. Tensors in cells are shared by everything that holds the cell, so that
 // Python gets them read-only.

@@ -235,20 +235,16 @@ int run(const Function& f, const tenon_any* machine, const Arguments& args, cons
 
 // A function's result in Python: several are a tuple.
 nb::object results_of(const Function& f, Value result) {
-  const auto is_data = [](const Parameter& p) { return p.expected.plan != nullptr; };
-  if (!f.signature || std::ranges::none_of(f.signature->results, is_data))
-    return to_python(std::move(result));
+  if (!f.signature) return to_python(std::move(result));
   const std::vector<Parameter>& types = f.signature->results;
-  const auto one = [](Value value, const Parameter& p) {
-    return p.expected.plan ? data_object(std::move(value), *p.expected.plan)
-                           : to_python(std::move(value));
-  };
-  if (types.size() == 1) return one(std::move(result), types[0]);
+  if (types.size() == 1) return to_python(std::move(result), types[0].expected);
+  const auto has_type = [](const Parameter& p) { return needs_type(p.expected); };
+  if (std::ranges::none_of(types, has_type)) return to_python(std::move(result));
   nb::list out;
   for (size_t i = 0; i < types.size(); ++i) {
     Value item;
     check(tenon_array_get(result.get(), i, item.out()));
-    out.append(one(std::move(item), types[i]));
+    out.append(to_python(std::move(item), types[i].expected));
   }
   return nb::tuple(out);
 }
@@ -419,9 +415,7 @@ nb::object typed_function(Value value, const DataPlan& plan) {
   auto signature = std::make_shared<Signature>();
   signature->types = plan.owner->shared_from_this();
   for (const DataPlan* part : plan.parts) {
-    Expected expected = part->expected;
-    if (part->form != DataPlan::Form::kLeaf) expected.plan = part;
-    signature->params.push_back({nb::str(""), part->type.text, expected});
+    signature->params.push_back({nb::str(""), part->type.text, expected_of(*part)});
   }
   signature->results = {std::move(signature->params.back())};
   signature->params.pop_back();

@@ -7,7 +7,7 @@ namespace tenon::python {
 
 bool is_in_range(int64_t value, DLDataType dtype) {
   const bool is_signed = dtype.code == kDLInt;
-  if (dtype.bits >= 64) return is_signed || value >= 0;
+  if (dtype.bits >= 64) return true;
   const int64_t end = int64_t{1} << (is_signed ? dtype.bits - 1 : dtype.bits);
   return value < end && value >= (is_signed ? -end : 0);
 }

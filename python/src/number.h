@@ -7,7 +7,7 @@
 
 namespace tenon::python {
 
-// Whether the integer type has the value; a u64's is below 2^63 here.
+// Whether the integer type has the value. A u64 has all, which are its bits.
 bool is_in_range(int64_t value, DLDataType dtype);
 // The value rounded to the float type, ties to even; infinite beyond its greatest number.
 double round_to(DLDataType dtype, double value);

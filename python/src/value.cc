@@ -21,14 +21,32 @@ tenon_any number_any(int32_t type_index, int64_t number) {
   return any;
 }
 
-Value of_int(PyObject* object) {
+bool is_u64(const Expected& expected) {
+  return expected.kind == TENON_INT && expected.dtype.code == kDLUInt && expected.dtype.bits == 64;
+}
+
+// A u64 of 2^63 or more is the negative integer with its bits.
+Value of_int(PyObject* object, const Expected& expected = {}) {
   int overflow = 0;
-  const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (overflow) {
-    PyErr_SetString(PyExc_OverflowError, "an integer doesn't fit 64 bits");
+  long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+  const bool is_negative = overflow < 0 || (overflow == 0 && number < 0);
+  if (number == -1 && PyErr_Occurred()) throw nb::python_error();
+  if (is_u64(expected)) {
+    if (overflow > 0) {
+      number = static_cast<long long>(PyLong_AsUnsignedLongLong(object));
+      overflow = PyErr_Occurred() ? 1 : 0;
+      PyErr_Clear();
+    }
+    if (is_negative || overflow) {
+      PyErr_Format(PyExc_OverflowError, "an integer from 0 to 2**64 - 1 is expected, not %S",
+                   object);
+      throw nb::python_error();
+    }
+  } else if (overflow) {
+    PyErr_SetString(PyExc_OverflowError,
+                    "an integer doesn't fit 64 bits with a sign; only a u64 may be larger");
     throw nb::python_error();
   }
-  if (number == -1 && PyErr_Occurred()) throw nb::python_error();
   return Value::of(number);
 }
 
@@ -39,13 +57,18 @@ Value of_float(double number) {
   return Value::copy_of(any);
 }
 
-// Each dimension of a sequence of integers.
-Value shape_of(nb::handle sequence) {
+// Each dimension of a sequence of integers. A program's shape has no negative ones; in an option of
+// the compiler's, they stand for what isn't known.
+Value shape_of(nb::handle sequence, const Expected& expected) {
   std::vector<int64_t> dims;
   for (nb::handle item : nb::borrow<nb::sequence>(sequence)) {
     const nb::object index = nb::steal(PyNumber_Index(item.ptr()));
     if (!index.is_valid()) throw nb::python_error();
     dims.push_back(of_int(index.ptr()).any().v.i);
+    if (dims.back() < 0 && expected.is_of_program) {
+      throw nb::value_error(
+          ("a size in a shape is negative: " + std::to_string(dims.back())).c_str());
+    }
   }
   Value out;
   check(tenon_shape_create(dims.data(), dims.size(), out.out()));
@@ -107,7 +130,7 @@ Value value_of_other(nb::handle object, const Expected& expected) {
   if (PyTuple_Check(o) || PyList_Check(o)) {
     if (wants_tensor) return array_of(object, expected.dtype);
     if (expected.kind == TENON_SHAPE || reinterpret_cast<PyObject*>(Py_TYPE(o)) == shape_class())
-      return shape_of(object);
+      return shape_of(object, expected);
     const std::vector<Value> items = values_of(object);
     check(tenon_array_create(first(items), items.size(), out.out()));
     return out;
@@ -117,7 +140,7 @@ Value value_of_other(nb::handle object, const Expected& expected) {
   if (object.is_none()) return out;
   if (PyBool_Check(o)) return Value::copy_of(number_any(TENON_BOOL, o == Py_True));
   if (PyLong_Check(o)) {
-    Value number = of_int(o);
+    Value number = of_int(o, expected);
     return expected.kind == TENON_FLOAT ? of_float(static_cast<double>(number.any().v.i))
                                         : std::move(number);
   }
@@ -148,7 +171,7 @@ Value value_of_other(nb::handle object, const Expected& expected) {
   if (PyIndex_Check(o)) {
     const nb::object index = nb::steal(PyNumber_Index(o));
     if (!index.is_valid()) throw nb::python_error();
-    return of_int(index.ptr());
+    return of_int(index.ptr(), expected);
   }
   if (PyCallable_Check(o)) return callback(object);
   throw nb::type_error((std::string("an object of type '") + Py_TYPE(o)->tp_name +
@@ -238,7 +261,7 @@ void to_value(nb::handle object, const Expected& expected, Value* out) {
                             out)) {
     *out = value_of_other(object, expected);
   } else if (expected.kind != TENON_TENSOR && is_numpy_scalar(o)) {
-    *out = to_value(object.attr("item")());
+    *out = to_value(object.attr("item")(), expected);
   }
 }
 
@@ -255,6 +278,18 @@ std::string name_of(const nb::str& name) {
   if (out.find('\0') == std::string::npos) return out;
   throw nb::value_error(
       ("a name can't contain a NUL: " + nb::cast<std::string>(nb::repr(name))).c_str());
+}
+
+bool needs_type(const Expected& expected) {
+  return expected.plan || is_u64(expected);
+}
+
+nb::object to_python(Value value, const Expected& expected) {
+  if (expected.plan) return data_object(std::move(value), *expected.plan);
+  if (is_u64(expected) && value.type_index() == TENON_INT) {
+    return nb::int_(static_cast<uint64_t>(value.any().v.i));
+  }
+  return to_python(std::move(value));
 }
 
 nb::object to_python(Value value) {

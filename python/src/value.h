@@ -46,7 +46,7 @@ struct DataPlan;
 // What a parameter takes, which decides how an ambiguous object is converted.
 struct Expected {
   int32_t kind = TENON_NONE;  // as in tenon_value_info; TENON_NONE for anything
-  DLDataType dtype = {};      // of a tensor
+  DLDataType dtype = {};      // of a tensor or a scalar
   // A program may not write to its arguments; passing them as read-only saves it wrapping them.
   bool is_of_program = false;
   // Of a type that contains data types, lists, options, tuples, arrays or functions (data.h).
@@ -86,6 +86,10 @@ void to_value(nb::handle object, const Expected& expected, Value* out);
 // The Python object of a value: the inverse of `to_value`; arrays become tuples, maps dicts, dtypes
 // and devices strings, and objects of other types instances of the Python class of their type.
 nb::object to_python(Value value);
+// Whether a value of the type has another Python object than to_python says: a u64 has no sign.
+bool needs_type(const Expected& expected);
+// The Python object of a value of the type.
+nb::object to_python(Value value, const Expected& expected);
 
 // A str that names a function, type or field, for the C interface. One with a NUL, which would be
 // cut there, is a ValueError.

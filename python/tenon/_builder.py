@@ -183,16 +183,26 @@ class Builder:
 
     def scalar(self, value: float | bool, dtype: str) -> Object:
         """A scalar constant: ``b.scalar(0.5, "f32")``."""
+        if dtype == "u64" and isinstance(value, int) and not isinstance(value, bool):
+            if not 0 <= value < 2**64:
+                raise OverflowError(f"{value} doesn't fit u64, which goes from 0 to {2**64 - 1}")
+            value = value - 2**64 if value >= 2**63 else value  # its bits
         return _call("tenon.build_scalar", dtype, value)
 
     def constant(self, value: Any) -> Object:
         """A constant: a tensor or array, number, bool, shape or str."""
         return _call("tenon.build_constant", value)
 
-    def call(self, function: str | Object, *operands: Any) -> Object:
-        """Calls a function of the module by name, or a function value."""
+    def call(
+        self, function: str | Object, *operands: Any, type_arguments: Sequence[str | Object] = ()
+    ) -> Object:
+        """Calls a function of the module by name, or a function value. Type arguments are needed where the operands
+        don't determine those of a function: ``b.call("none", type_arguments=["i64"])``.
+        """
         if isinstance(function, str):
-            return _call("tenon.build_call", self._current, function, list(operands))
+            return _call("tenon.build_call", self._current, function, list(operands), list(type_arguments))
+        if type_arguments:
+            raise TypeError("a function value has no type parameters; type_arguments are for a function's name")
         return _call("tenon.build_call_closure", self._current, function, list(operands))
 
     def packed(self, name: str, *operands: Any, result: str | Object) -> Object:

@@ -379,6 +379,82 @@ def test_interpretation_takes_and_returns_the_same_values():
     assert closures.interpret("literal", 2)(3) == 12
 
 
+U64 = """
+fn @main(%x: u64, %l: list[u64], %a: array[u64], %o: option[u64], %t: (u64, bool), %f: fn(u64) -> u64)
+    -> (u64, list[u64], array[u64], option[u64], (u64, bool), u64, fn(u64) -> u64, bool) {
+  %y = %f(%x)
+  %large = greater(%x, u64(9223372036854775808))
+  (%x, %l, %a, %o, %t, %y, %f, %large)
+}
+fn @one(%x: u64) -> u64 { %x }
+"""
+
+
+def test_a_u64_has_no_sign():
+    most = 2**64 - 1
+    module = tenon.ir.parse(U64)
+    exe = tenon.compile(module)
+    for run in (lambda name, *a: exe[name](*a), module.interpret):
+        numbers = np.array([most, 1], "uint64")
+        *values, f, large = run("main", most, [most], numbers, most, (most, True), lambda y: y - 1)
+        assert values == [most, [most], (most, 1), most, (most, True), most - 1]
+        assert large is True and f(most) == most - 1
+        assert run("one", np.uint64(most)) == most and run("one", 0) == 0
+        for wrong in (-1, 2**64, -(2**70)):
+            with pytest.raises(OverflowError, match=f"from 0 to 2\\*\\*64 - 1 is expected, not {wrong}"):
+                run("one", wrong)
+    with pytest.raises(OverflowError, match="doesn't fit 64 bits with a sign"):
+        tenon.compile(tenon.ir.parse("fn @main(%x: i64) -> i64 { %x }"))(most)
+    b = tenon.ir.Builder()
+    with b.function("main"):
+        b.result(b.scalar(most, "u64"))
+    assert tenon.compile(b.module())() == most
+    with pytest.raises(OverflowError, match="-1 doesn't fit u64"):
+        b.scalar(-1, "u64")
+
+
+def test_interpretation_takes_what_a_compiled_program_takes():
+    text = """
+    fn @main(%x: f64, %v: tensor[n; f32], %s: shape[*], %u: tensor[u64])
+        -> (f64, tensor[n; f32], shape[*], tensor[u64]) {
+      (%x, %v, %s, %u)
+    }"""
+    module = tenon.ir.parse(text)
+    given = (3, [1, 2], (4, 5), 2**64 - 1)
+    for run in (tenon.compile(module), lambda *a: module.interpret("main", *a)):
+        x, v, s, u = run(*given)
+        assert (x, v.tolist(), s, u.numpy().item()) == (3.0, [1.0, 2.0], (4, 5), 2**64 - 1)
+        with pytest.raises(ValueError, match="a size in a shape is negative: -2"):
+            run(3, [1, 2], (1, -2), 0)
+
+
+def test_interpretation_takes_tensors_of_any_layout():
+    text = """
+    type box { Box(tensor[rank=2; i64]) }
+    fn @main(%x: tensor[n, 2; i64], %b: box, %f: fn() -> tensor[2; i64])
+        -> (tensor[2, n; i64], tensor[rank=2; i64], i64) {
+      %columns = transpose(%x, perm=[1, 0])
+      %doubled = match %b {
+        Box(%y) => {
+          %z = match_shape(%y, [k, 2])
+          add(%z, %z)
+        }
+      }
+      %row = %f()
+      %sizes = match_elements(%row, [p, q])
+      (%columns, %doubled, size(p + 100*q))
+    }"""
+    module = tenon.ir.parse(text)
+    columns = np.arange(10, dtype="int64").reshape(2, 5).T
+    Box = module.data_types.Box
+    unaligned = np.frombuffer(b"\0" * 7 + columns.tobytes(), "int64", offset=7).reshape(5, 2)
+    for x in (columns, columns[::-2], unaligned):
+        for run in (tenon.compile(module), lambda *a: module.interpret("main", *a)):
+            a, b, sizes = run(x, Box(x), lambda x=x: x[0])
+            assert a.tolist() == x.T.tolist() and b.tolist() == (x + x).tolist()
+            assert sizes == x[0, 0] + 100 * x[0, 1]
+
+
 def test_closures_are_callables_that_are_kept(closures):
     add = closures(40)
     assert add(2) == 42 and repr(add) == "<closure @adder>"

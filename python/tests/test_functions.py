@@ -189,6 +189,10 @@ def test_numbers_in_tuples_of_a_result_are_those_of_their_types(mode):
         with pytest.raises(tenon.ExecutionError, match="of function 'test.returning' doesn't fit") as caught:
             run(value, types)
         assert caught.value.expected == expected
+    for value, expected in ((300, "i8"), (2, "bool"), (-1, "u16"), (3, "f16"), ("text", "f32")):
+        with pytest.raises(tenon.ExecutionError, match="of function 'test.returning' doesn't fit") as caught:
+            run(value, expected)
+        assert caught.value.expected == expected
 
 
 @pytest.mark.parametrize("value", [3, (1, 2), "text"])

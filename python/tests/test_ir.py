@@ -239,7 +239,7 @@ def test_the_builder_reaches_every_function_that_builds(monkeypatch):
     module = b.module()
     with b.function("literal", x="i64") as x:
         b.result(b.call(b.closure({"y": "i64"}, "i64", lambda y: b.add(y, x)), 1))
-    b.define("type tree[T] { Leaf, Node(tree[T], T, tree[T]) }")
+    b.define("type tree[T] { Leaf, Node(tree[T], T, tree[T]) } fn @leaf[T]() -> tree[T] { Leaf }")
     b.import_("std/list.tn", "l")
     with b.function("same", type_params=["T"], x="T") as x:
         b.result(x)
@@ -247,8 +247,10 @@ def test_the_builder_reaches_every_function_that_builds(monkeypatch):
         added = b.call(b.function_value("helper"), b.size("2*n"))
         first = b.array_get(b.array("f32", b.scalar(0.5, "f32"), 2), 1)
         found = b.match(t, {"Node(_, y, _)": lambda y: y, "Leaf": lambda: 1})
-        leaf = b.construct("Leaf", type="tree[f32]")
-        b.result(added, first, b.construct("Node", leaf, found, leaf))
+        leaf = b.call("leaf", type_arguments=["f32"])
+        with pytest.raises(TypeError, match="type_arguments are for a function's name"):
+            b.call(b.function_value("helper"), 1, type_arguments=["f32"])
+        b.result(added, first, b.construct("Node", leaf, found, b.construct("Leaf", type="tree[f32]")))
     values = b.module()
     Leaf, Node = values.data_types.Leaf, values.data_types.Node
     x = np.ones(3, "float32")

@@ -57,6 +57,9 @@ func @through(n: i64) -> i64 {
   %0 = call_closure %1!, %0
   ret %0
 }
+func @same_text(s: string) -> string {
+  ret %0
+}
 func @constant() -> tensor[2; f32] {
   ret #0
 }
@@ -382,6 +385,17 @@ TEST_F(CMachine, ShowsItsInstrumentAllOfACallWhileItRefusesOthers) {
   EXPECT_GT(calls, 0);
   EXPECT_EQ(begun, 2 * calls);
   EXPECT_EQ(ended, 2 * calls);
+}
+
+TEST_F(CMachine, TakesRawStringsAsStrings) {
+  tenon_any text = TENON_NONE_VALUE;
+  text.type_index = TENON_RAW_STRING;
+  text.v.c_str = "a raw string";
+  ASSERT_EQ(tenon_machine_call(machine, "same_text", &text, 1, result), 0) << tenon_last_error();
+  EXPECT_EQ(result.value.type_index, TENON_STRING);
+  text.v.c_str = nullptr;
+  EXPECT_THAT(failed(tenon_machine_call(machine, "same_text", &text, 1, result)),
+              HasSubstr("is a null pointer"));
 }
 
 // ---- calls by value, bound functions ----

@@ -63,8 +63,8 @@ TEST(Build, MakesAndMatchesDataTypes) {
       call("tenon.build_match", b, t, Array<String>{"Leaf", "Node(left, %x, right)"},
            Args{Function::from_typed([](const Array<Any>&) { return 0; }),
                 Function::from_typed([&](const Array<Any>& v) {
-                  const Any left = call("tenon.build_call", b, "total", Args{v[0]});
-                  const Any right = call("tenon.build_call", b, "total", Args{v[2]});
+                  const Any left = call("tenon.build_call", b, "total", Args{v[0]}, Args());
+                  const Any right = call("tenon.build_call", b, "total", Args{v[2]}, Args());
                   const Any both = call("tenon.build_op", b, "add", Args{left, right}, Any());
                   return call("tenon.build_op", b, "add", Args{both, v[1]}, Any());
                 })});
@@ -79,7 +79,7 @@ TEST(Build, MakesAndMatchesDataTypes) {
   const Any n = call("tenon.build_size", b, "2*n");
   const Any leaf = call("tenon.build_construct", b, "Leaf", Args(), "tree[i64]");
   const Any tree = call("tenon.build_construct", b, "Node", Args{leaf, n, leaf}, Any());
-  const Any summed = call("tenon.build_call", b, "total", Args{tree});
+  const Any summed = call("tenon.build_call", b, "total", Args{tree}, Args());
   const Any closure = call("tenon.build_closure", b, "add_up", Args{summed}, Args());
   const Any more = call("tenon.build_call_closure", b, closure, Args{100});
   const Any array = call("tenon.build_array", b, "f32", Args{1, 2.5});
@@ -101,17 +101,19 @@ TEST(Build, MakesAndMatchesDataTypes) {
 TEST(Build, MakesPolymorphicFunctionsAndCallsImports) {
   const Any b = call("tenon.build_begin");
   call("tenon.build_import", b, "std/list.tn", "l", Any());
-  call("tenon.build_define", b, "fn @twice(%x: i64) -> i64 { mul(%x, 2) }");
+  call("tenon.build_define", b,
+       "fn @twice(%x: i64) -> i64 { mul(%x, 2) } fn @no[T]() -> option[T] { None }");
   call("tenon.build_declare", b, "last", "fn[T](list[T], T) -> T");
 
   call("tenon.build_type_param", b, "T");
   const Any xs = call("tenon.build_param", b, "xs", "list[T]");
   const Any otherwise = call("tenon.build_param", b, "otherwise", "T");
-  const Any found = call("tenon.build_match", b, xs, Array<String>{"Nil", "Cons(x, rest)"},
-                         Args{Function::from_typed([&](const Array<Any>&) { return otherwise; }),
-                              Function::from_typed([&](const Array<Any>& v) {
-                                return call("tenon.build_call", b, "last", Args{v[1], v[0]});
-                              })});
+  const Any found =
+      call("tenon.build_match", b, xs, Array<String>{"Nil", "Cons(x, rest)"},
+           Args{Function::from_typed([&](const Array<Any>&) { return otherwise; }),
+                Function::from_typed([&](const Array<Any>& v) {
+                  return call("tenon.build_call", b, "last", Args{v[1], v[0]}, Args());
+                })});
   call("tenon.build_finish", b, "last", found, Any());
 
   const Any twice = call("tenon.build_closure", b, "twice", Args(), Args());
@@ -119,11 +121,13 @@ TEST(Build, MakesPolymorphicFunctionsAndCallsImports) {
   for (const int n : {3, 2, 1}) {
     numbers = call("tenon.build_construct", b, "Cons", Args{n, numbers}, Any());
   }
-  const Any doubled = call("tenon.build_call", b, "l.map", Args{twice, numbers});
-  const Any last = call("tenon.build_call", b, "last", Args{doubled, 0});
+  const Any doubled = call("tenon.build_call", b, "l.map", Args{twice, numbers}, Args());
+  const Any last = call("tenon.build_call", b, "last", Args{doubled, 0}, Args());
   const Any length = call("tenon.build_closure", b, "l.length", Args(), Args{"i64"});
   const Any count = call("tenon.build_call_closure", b, length, Args{doubled});
-  call("tenon.build_finish", b, "main", call("tenon.build_tuple", b, Args{last, count}), Any());
+  const Any none = call("tenon.build_call", b, "no", Args(), Args{"i8"});
+  call("tenon.build_finish", b, "main", call("tenon.build_tuple", b, Args{last, count, none}),
+       Any());
   const Any module = call("tenon.build_module", b);
   const auto text = call("tenon.print", module).as<String>().str();
   EXPECT_THAT(text, HasSubstr("fn @last[T](%xs: list[T], %otherwise: T) -> T"));
@@ -132,6 +136,17 @@ TEST(Build, MakesPolymorphicFunctionsAndCallsImports) {
   const auto values = call("tenon.interpret", module, "main", Args(), Any()).as<Array<Any>>();
   EXPECT_EQ(values[0].as<int64_t>(), 6);
   EXPECT_EQ(values[1].as<int64_t>(), 3);
+  EXPECT_THAT(text, HasSubstr("@no[i8]()"));
+
+  EXPECT_THAT(failure("tenon.build_call", b, "no", Args(), Args{"i8", "i8"}),
+              AllOf(HasSubstr("@no has the wrong number of type arguments"),
+                    HasSubstr("found     2"), HasSubstr("expected  1")));
+  EXPECT_THAT(failure("tenon.build_call", b, "no", Args(), Args{"i8[]"}), HasSubstr("i8[]"));
+}
+
+TEST(Build, ATupleOfNothingIsNone) {
+  const Any module = call("tenon.parse", "fn @main() -> () { () }", "unit.tn", Any());
+  EXPECT_TRUE(call("tenon.interpret", module, "main", Args(), Any()).is_none());
 }
 
 TEST(Build, SaysWhatIsWrongWithTheModule) {
@@ -172,7 +187,7 @@ TEST(Build, SaysWhatIsWrongWithTheModule) {
   EXPECT_THAT(
       failure("tenon.build_param", b, "y", "i64"),
       AllOf(HasSubstr("the parameter y comes too late"), HasSubstr("before everything else")));
-  EXPECT_THAT(failure("tenon.build_call", b, "ones", Args()), HasSubstr("@one"));
+  EXPECT_THAT(failure("tenon.build_call", b, "ones", Args(), Args()), HasSubstr("@one"));
 }
 
 TEST(Build, SaysWhatIsWrongWithDataTypesAndPatterns) {
@@ -289,9 +304,9 @@ TEST(Build, TextsKnowWhatIsThereBeforeThem) {
   const Any xs = call("tenon.build_construct", b, "Cons",
                       Args{5, call("tenon.build_construct", b, "Nil", Args(), "list[i64]")}, Any());
   const Any lengths = call("tenon.build_tuple", b,
-                           Args{call("tenon.build_call", b, "l.length", Args{xs}),
-                                call("tenon.build_call", b, "m.length", Args{xs}),
-                                call("tenon.build_call", b, "four", Args{xs})});
+                           Args{call("tenon.build_call", b, "l.length", Args{xs}, Args()),
+                                call("tenon.build_call", b, "m.length", Args{xs}, Args()),
+                                call("tenon.build_call", b, "four", Args{xs}, Args())});
   call("tenon.build_finish", b, "main", lengths, Any());
   const auto values = call("tenon.interpret", call("tenon.build_module", b), "main", Args(), Any())
                           .as<Array<Any>>();

@@ -8,6 +8,7 @@
 #include "codegen/llvm/architecture.h"
 #include "codegen/llvm/target.h"
 #include "driver/build_functions.h"
+#include "driver/build_values.h"
 #include "driver/code_stats.h"
 #include "driver/compile.h"
 #include "driver/compile_kernels.h"
@@ -351,6 +352,7 @@ Any interpret(const graph::Module& module, const String& function, const Array<A
   graph::ReferenceEvaluator evaluator(codegen::parse_target(interpret_options.cpu));
   evaluator.state().max_depth = static_cast<size_t>(interpret_options.max_depth);
   const std::vector<Any> results = evaluator.run(module, *found, arguments.to_vector());
+  if (graph::is_unit((*found)->result_type)) return Any();
   if (!(*found)->result_type.is<graph::TupleType>()) return results[0];
   return Array<Any>(results.begin(), results.end());
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "device/device.h"
 #include "graph/ir/text.h"
 #include "loop/scalar.h"
 #include "object/cell.h"
@@ -26,19 +27,28 @@ bool is_of_kind(const TypeRef& type, const Any& found) {
          (found.type_index >= wanted->type_index && found.type_index <= wanted->type_last);
 }
 
+// The tensor with compact and aligned elements.
+Tensor usable(const Tensor& tensor) {
+  if (tensor.compact() && tensor.aligned()) return tensor;
+  Tensor copy = allocate_tensor(tensor.shape(), tensor.dtype());
+  tensor.copy_elements(copy.data());
+  return copy;
+}
+
 // The elements of a small integer tensor, a shape or a scalar.
 std::vector<int64_t> elements(const Any& found) {
-  if (auto tensor = found.try_as<Tensor>(); tensor && *tensor) {
+  if (auto given = found.try_as<Tensor>(); given && *given) {
+    const Tensor tensor = usable(*given);
     std::vector<int64_t> out;
-    for (int64_t i = 0; i < tensor->count(); ++i) {
-      const DataType dtype = tensor->dtype();
+    for (int64_t i = 0; i < tensor.count(); ++i) {
+      const DataType dtype = tensor.dtype();
       if (dtype == u64 || !(dtype.is_int() || dtype.is_bool())) {
         throw Error(ErrorKind::Runtime,
                     cat("sizes can only be read from signed integers, or unsigned ones of at most "
                         "32 bits, not ",
                         to_text(dtype)));
       }
-      out.push_back(loop::scalar_load(dtype, tensor->data_as<char>() + i * dtype.bytes()));
+      out.push_back(loop::scalar_load(dtype, tensor.data_as<char>() + i * dtype.bytes()));
     }
     return out;
   }
@@ -72,6 +82,11 @@ Any rounded(const TypeRef& type, Any value) {
 }
 
 }  // namespace
+
+void Activation::set(const VarRef& var, Any value) {
+  if (auto tensor = value.try_as<Tensor>(); tensor && *tensor) value = usable(*tensor);
+  values_[slots_.at(var.get())] = std::move(value);
+}
 
 Any Activation::value(const Operand& operand) const {
   if (!operand) return Any();

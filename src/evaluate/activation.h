@@ -22,7 +22,8 @@ class Activation {
   }
   size_t bytes() const { return bytes(slots_); }
 
-  void set(const VarRef& var, Any value) { values_[slots_.at(var.get())] = std::move(value); }
+  // A host's tensor may have strides, also in a cell; that of a variable is compact and aligned.
+  void set(const VarRef& var, Any value);
   // None for an absent operand.
   Any value(const Operand& operand) const;
   // Lets go of the variables' values.

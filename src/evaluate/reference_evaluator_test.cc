@@ -203,6 +203,53 @@ TEST_F(ReferenceEvaluatorTest, CallsTheHostsFunctions) {
   EXPECT_EQ(run(text, {Any(twice), Any(int64_t{5})})[0].as<int64_t>(), 11);
 }
 
+TEST_F(ReferenceEvaluatorTest, TensorsOfHostsMayHaveStridesAndAnyAddress) {
+  static int64_t data[] = {7, 1, 3, 5, 2}, shape[] = {2}, strides[] = {-2};
+  const auto tensor_at = [](uint64_t offset, int64_t* its_strides) {
+    auto* managed = new DLManagedTensor{};
+    managed->dl_tensor = {data, kCpu, 1, i64, shape, its_strides, offset};
+    managed->deleter = [](DLManagedTensor* self) { delete self; };
+    return Tensor::from_dlpack(managed);
+  };
+  const Any backwards(tensor_at(2 * sizeof(int64_t), strides));  // 3, 7
+  const char* text = R"(
+    fn @sizes(%x: tensor[2; i64]) -> i64 {
+      %y = match_elements(%x, [a, b])
+      add(size(a), size(100*b))
+    }
+    fn @first(%xs: list[tensor[2; i64]]) -> (i64, tensor[2; i64]) {
+      match %xs {
+        Cons(%x, _) => {
+          %sizes = @sizes(%x)
+          %twice = add(%x, %x)
+          (%sizes, %twice)
+        }
+        Nil => { (0, tensor[2; i64]{0, 0}) }
+      }
+    }
+    fn @main(%x: tensor[2; i64], %xs: list[tensor[2; i64]], %f: fn() -> tensor[2; i64]) -> (i64, i64, tensor[2; i64], i64) {
+      %a = @sizes(%x)
+      %b = @first(%xs)
+      %y = %f()
+      %c = @sizes(%y)
+      (%a, %b.0, %b.1, %c)
+    })";
+  const std::vector<Any> fields = {backwards, Any(CellObj::of(0, size_t{0}))};
+  const Any list(CellObj::of(1, fields));
+  const Function give = Function::from_typed([=] { return backwards; });
+  const std::vector<Any> results = run(text, {backwards, list, Any(give)});
+  EXPECT_EQ(results[0].as<int64_t>(), 703);
+  EXPECT_EQ(results[1].as<int64_t>(), 703);
+  const auto twice = results[2].as<Tensor>();
+  EXPECT_EQ(twice.data_as<int64_t>()[0], 6);
+  EXPECT_EQ(twice.data_as<int64_t>()[1], 14);
+  EXPECT_EQ(results[3].as<int64_t>(), 703);
+
+  const Any unaligned(tensor_at(1, nullptr));
+  const char* same = "fn @main(%x: tensor[2; i64]) -> tensor[2; i64] { sub(%x, %x) }";
+  EXPECT_EQ(run(same, {unaligned})[0].as<Tensor>().data_as<int64_t>()[1], 0);
+}
+
 TEST_F(ReferenceEvaluatorTest, TailCallsTakeNoRoom) {
   evaluator_.state().max_depth = 10;
   const char* text = R"(

@@ -291,19 +291,21 @@ class Reader {
     Json document = parse_json(text_, kind_, source_, {kLevels});
     const Json* version = document.find("tenon");
     const Json* root = document.find("root");
-    const Json* nodes = document.find("nodes");
+    Json* const nodes = const_cast<Json*>(document.find("nodes"));  // `document` isn't const
     if (!version || version->kind != Json::Kind::Int || !root || !nodes ||
         nodes->kind != Json::Kind::Array) {
       fail(document, "not a Tenon value: it needs \"tenon\", \"root\" and \"nodes\"");
     }
     if (version->integer != 1) fail(*version, "an unknown version");
-    for (const Json& n : nodes->array) {
+    // Each is freed where it was read: all together would take long without a poll.
+    for (Json& n : nodes->array) {
       depth_ = 0;
       nodes_.push_back(node(n));
       if (n.find("$type") && ++depth_ > max_depth_) {
         fail(n, cat("objects are nested deeper than ", max_depth_, " levels"));
       }
       depths_.push_back(depth_);
+      n = Json();
     }
     return value(*root);
   }

@@ -300,6 +300,12 @@ Tensor Tensor::compacted() const {
   return out;
 }
 
+bool Tensor::aligned() const {
+  if (layout() & LayoutWord::kAligned) return true;
+  const auto unit = static_cast<uintptr_t>(std::max<int64_t>(dtype().bytes(), 1));
+  return reinterpret_cast<uintptr_t>(data()) % unit == 0;
+}
+
 int64_t Tensor::count() const {
   return element_count(shape()).value_or(0);
 }

@@ -170,6 +170,8 @@ class Tensor : public Handle {
   int64_t count() const;  // elements
   int64_t bytes() const;  // count * bytes of an element
   bool compact() const { return (get()->layout & LayoutWord::kCompact) != 0; }
+  // Whether the data's address is a multiple of an element's size.
+  bool aligned() const;
   bool read_only() const { return (get()->layout & LayoutWord::kReadOnly) != 0; }
   bool constant() const { return (get()->layout & LayoutWord::kConstant) != 0; }
   uint64_t layout() const { return get()->layout; }

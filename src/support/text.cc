@@ -236,7 +236,7 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
   std::string best;
   // A more distant name wouldn't help, least of all among short ones. Of two that are equally near,
   // the one that begins as the name does: Sone is Some, not None.
-  size_t best_distance = 2 * (name.size() < 4 ? 2 : name.size() / 3 + 2);
+  size_t best_distance = 2 * (name.size() < 6 ? 2 : name.size() / 3 + 2);
   for (const auto& c : candidates) {
     if (c.empty() || c.size() > kLongest) continue;
     if (best.empty() && name.size() > 2 && c.starts_with(name)) best = c;

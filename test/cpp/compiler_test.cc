@@ -239,6 +239,22 @@ TEST(CppBuilder, ChecksSizesAndCallsTheHost) {
               HasSubstr("too many"));
 }
 
+TEST(CppBuilder, AU64HasAllItsBits) {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  ir::Builder b;
+  const Value x = b.param("x", "u64"), f = b.param("f", "fn(u64) -> u64");
+  const Value less = b.op("sub", {b.scalar("u64", kMost), b.scalar("u64", 1)});
+  b.finish("main", b.tuple({less, x, b.call_closure(f, {x})}));
+  const auto half = [](uint64_t number) { return number / 2; };
+  for (const Value& results : {b.module().interpret("main", {kMost, Function(half)}),
+                               compile(b.module())["main"](kMost, Function(half))}) {
+    const auto [first, same, halved] = results.as<std::tuple<uint64_t, uint64_t, uint64_t>>();
+    EXPECT_EQ(first, kMost - 1);
+    EXPECT_EQ(same, kMost);
+    EXPECT_EQ(halved, kMost / 2);
+  }
+}
+
 TEST(CppBuilder, SaysWhatIsWrong) {
   ir::Builder b;
   b.declare("later", "fn(i64) -> i64");

@@ -62,7 +62,12 @@ TEST(CppValue, RefusesIntegersThatDoNotFit) {
   EXPECT_EQ(e.kind(), ErrorKind::usage);
   EXPECT_EQ(e.found(), "int 300");
   EXPECT_EQ(e.expected(), "int from -128 to 127");
-  EXPECT_EQ(error_of([] { Value v(ULLONG_MAX); }).found(), "18446744073709551615");
+  EXPECT_EQ(error_of([] { Value(-1).as<uint32_t>(); }).expected(), "int from 0 to 4294967295");
+}
+
+TEST(CppValue, AnIntegerWithoutSignHasAllItsBits) {
+  EXPECT_EQ(Value(ULLONG_MAX).as<unsigned long long>(), ULLONG_MAX);
+  EXPECT_EQ(Value(ULLONG_MAX).as<int64_t>(), -1) << "as the machine has a u64";
 }
 
 TEST(CppValue, ConvertsTexts) {
@@ -142,7 +147,8 @@ TEST(CppArray, IsReadByIndexAndInOrder) {
   for (const Value& item : array) all += item.repr() + " ";
   EXPECT_EQ(all, "1 \"two\" [3] ");
   EXPECT_THAT(error_of([&] { array[3]; }).message(), HasSubstr("element 3"));
-  EXPECT_EQ(Array().size(), 0u);
+  EXPECT_EQ(Array().repr(), "[]");
+  EXPECT_EQ((Array{Array{}, Map{}, Shape{}}).repr(), "[[], {}, shape[]]");
 }
 
 TEST(CppMap, IsReadByKeyAndInOrder) {

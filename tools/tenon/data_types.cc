@@ -21,8 +21,12 @@ using vm::SignatureType;
 using Kind = SignatureType::Kind;
 
 namespace {
+
 constexpr size_t kMostParts = size_t{1} << 18;  // of 100 to 200 bytes
-}
+constexpr char kListText[] = "list[T] { Nil, Cons(T, list[T]) }";
+constexpr char kOptionText[] = "option[T] { None, Some(T) }";
+
+}  // namespace
 
 DataTypes::DataTypes(const std::vector<std::string>& definitions) {
   for (const std::string& text : definitions) {
@@ -44,9 +48,7 @@ const DataTypes::Instance* DataTypes::find(const SignatureType& type) const {
   if (const auto known = instances_.find(text); known != instances_.end()) return &known->second;
   const auto definition = definitions_.find(type.name);
   if (definition == definitions_.end()) return nullptr;
-  Instance made{&definition->second,
-                {},
-                vm::to_text(definition->second) == "list[T] { Nil, Cons(T, list[T]) }"};
+  Instance made{&definition->second, {}, vm::to_text(definition->second) == kListText};
   for (const Constructor& constructor : made.definition->constructors) {
     made.fields.push_back(field_types(*made.definition, constructor, type));
     for (const SignatureType& field : made.fields.back()) parts_ += vm::parts_of(field);
@@ -66,6 +68,26 @@ const DataTypes::Instance* DataTypes::find(const SignatureType& type, const Cell
       instance && cell.tag >= 0 && cell.tag < static_cast<int64_t>(instance->fields.size()) &&
       cell.size == static_cast<int64_t>(instance->fields[static_cast<size_t>(cell.tag)].size());
   return fits ? instance : nullptr;
+}
+
+void DataTypes::add_definitions(const SignatureType& type,
+                                std::vector<const vm::AdtSignature*>* found) const {
+  const auto add = [&](const SignatureType& in, const auto& again) -> void {
+    for (const SignatureType& part : in.parts) again(part, again);
+    const auto known = in.kind == Kind::Adt ? definitions_.find(in.name) : definitions_.end();
+    if (known == definitions_.end() || std::ranges::find(*found, &known->second) != found->end()) {
+      return;
+    }
+    const std::string text = vm::to_text(known->second);
+    if (text != kListText && text != kOptionText) found->push_back(&known->second);
+  };
+  size_t next = found->size();
+  add(type, add);
+  for (; next < found->size(); ++next) {
+    for (const Constructor& constructor : (*found)[next]->constructors) {
+      for (const SignatureType& field : constructor.fields) add(field, add);
+    }
+  }
 }
 
 bool is_data(const SignatureType& type) {

@@ -35,6 +35,11 @@ class DataTypes {
   // Null also for a value that no constructor of the type can have made.
   const Instance* find(const vm::SignatureType& type, const CellObj& cell) const;
 
+  // The definitions of the data types in the type, and of those in their fields, but for the
+  // prelude's, which every program has. Adds those that `found` lacks.
+  void add_definitions(const vm::SignatureType& type,
+                       std::vector<const vm::AdtSignature*>* found) const;
+
  private:
   std::map<std::string, vm::AdtSignature, std::less<>> definitions_;
   mutable std::map<std::string, Instance> instances_;  // by the type's text

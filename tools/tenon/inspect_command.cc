@@ -113,7 +113,8 @@ void inspect_code(const vm::Unit& unit) {
     detail(cat("  calls ", called.kernel ? "kernel " : "", called.name));
   }
   for (const vm::FunctionUnit& function : unit.functions) {
-    if (function.exported) std::printf("%s", signature_text(signature_of(function)).c_str());
+    if (!function.exported) continue;
+    std::printf("%s", signature_text(signature_of(function, unit.types)).c_str());
   }
   const vm::KernelTarget* taken = unit.kernels.size() > 1 ? vm::choose_kernels(unit) : nullptr;
   for (const vm::KernelTarget& target : unit.kernels) {
@@ -139,7 +140,7 @@ void inspect_code_as_json(const vm::Unit& unit, const std::string& file) {
   out.begin_object().key("file").value(file).key("kind").value("executable");
   out.key("functions").begin_array();
   for (const vm::FunctionUnit& function : unit.functions) {
-    if (function.exported) write_signature(out, signature_of(function));
+    if (function.exported) write_signature(out, signature_of(function, unit.types));
   }
   out.end_array().key("native_code").begin_array();
   const vm::KernelTarget* taken = unit.kernels.empty() ? nullptr : vm::choose_kernels(unit);

@@ -12,7 +12,8 @@ namespace tenon::tool {
 
 namespace {
 
-std::string default_limit;  // the flag that would state it; empty if a flag stated the limit
+std::string stated_limit;   // the flag that states the memory limit
+std::string default_limit;  // the same if it wasn't given, else empty
 
 }  // namespace
 
@@ -30,6 +31,7 @@ void LimitFlags::add_to(CLI::App* command, const std::string& what, const char* 
 }
 
 WorkLimits LimitFlags::given() const {
+  stated_limit = memory_flag_;
   WorkLimits limits;
   limits.deadline = deadline_;
   limits.memory = static_cast<size_t>(memory_);
@@ -46,15 +48,19 @@ WorkLimits LimitFlags::work() const {
 }
 
 Error with_limit_help(Error error) {
-  const std::string_view stopped = error.stopped_by();
-  if (stopped == to_text(StopCause::Stack) || stopped == to_text(StopCause::Depth)) {
-    const bool stack = stopped == to_text(StopCause::Stack);
-    error.help(cat("raise it with ", stack ? "--stack SIZE" : "--depth N",
-                   ", or look for infinite recursion"));
-  }
-  if (error.stopped_by() == to_text(StopCause::Memory) && !default_limit.empty()) {
-    error.help(cat("that is the memory that the system has left: use less, or state a limit with ",
-                   default_limit, " SIZE"));
+  const std::string stopped(error.stopped_by());
+  const auto is = [&](StopCause cause) { return stopped == to_text(cause); };
+  if (is(StopCause::Stack))
+    error.help("raise it with --stack SIZE, or look for infinite recursion");
+  if (is(StopCause::Depth)) error.help("raise it with --depth N, or look for infinite recursion");
+  if (is(StopCause::Fuel)) error.help("raise it with --fuel N");
+  if (is(StopCause::Deadline)) error.help("raise it with --deadline TIME");
+  if (is(StopCause::Memory)) {
+    error.help(default_limit.empty()
+                   ? cat("raise it with ", stated_limit, " SIZE")
+                   : cat("that is the memory that the system has left: use less, or state a limit "
+                         "with ",
+                         default_limit, " SIZE"));
   }
   return error;
 }

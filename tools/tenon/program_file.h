@@ -19,7 +19,7 @@ struct FunctionSignature {
   std::vector<vm::Param> params;
   vm::SignatureType result;
   std::vector<std::string> result_names;
-  std::vector<std::string> types;  // definitions of all data types in it
+  std::vector<std::string> types;  // definitions of all data types in it, perhaps of others
 
   std::vector<std::string> outputs() const;  // names, generated if there are none
 };
@@ -73,14 +73,20 @@ Ref<vm::Program> compile_in_memory(const graph::Module& module,
 // Reads and verifies an executable for inspection, without linking it or opening its kernels.
 vm::LoadedUnit load_unit(const driver::Source& executable);
 
-FunctionSignature signature_of(const vm::FunctionUnit& function);
+// Of a function of a unit that has these definitions of data types.
+FunctionSignature signature_of(const vm::FunctionUnit& function,
+                               const std::vector<std::string>& types);
 FunctionSignature signature_of(const vm::Program& program, const std::string& function);
 // The signature of an exported function. Throws a Usage error that lists the exported functions if
 // there is none of that name.
 FunctionSignature signature_of(const graph::Module& module, const std::string& function,
                                const std::string& file);
-// The function's name, and a line for each of its inputs and outputs.
+// The function's name, and a line for each of its inputs and outputs and for each definition that
+// `definitions_in` gives.
 std::string signature_text(const FunctionSignature& signature);
+// The definitions of the data types that its types name, and those that these name. Throws Damaged
+// for a text that is none.
+std::vector<std::string> definitions_in(const FunctionSignature& signature);
 
 // A line per entry, with aligned types.
 struct NameAndType {

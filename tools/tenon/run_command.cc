@@ -94,7 +94,7 @@ struct RunCommand : CallFlags {
     const vm::FunctionUnit& found = unit.functions[static_cast<size_t>(index)];
     if (found.params.empty()) return false;
     check_nothing_asked();
-    show_signature(signature_of(found));
+    show_signature(signature_of(found, unit.types));
     return true;
   }
 
@@ -394,7 +394,9 @@ void add_run_command(CLI::App* app, int* exit_code) {
                       "values.json the files of the values that ONNX names");
   state->of_machine.push_back(state->untrusted_option);
   state->of_machine.push_back(
-      command->add_option("--fuel", state->fuel, "calls and backward jumps that it may make")
+      command
+          ->add_option("--fuel", state->fuel,
+                       "calls and backward jumps that it may make; not with --mode interpret")
           ->check(between(0))
           ->group("Limits"));
   state->of_machine.push_back(

@@ -91,9 +91,11 @@ class Builder {
   static Value constant(const Value& value) {
     return detail::compiler_function("tenon.build_constant")(value);
   }
-  /// Calls a function of the module.
-  Value call_function(std::string_view function, const Array& operands) {
-    return call("tenon.build_call", function, operands);
+  /// Calls a function of the module. `type_arguments` are needed where the operands don't determine
+  /// them: `b.call_function("none", {}, {"i64"})` for `fn @none[T]() -> option[T]`.
+  Value call_function(std::string_view function, const Array& operands,
+                      const Array& type_arguments = {}) {
+    return call("tenon.build_call", function, operands, type_arguments);
   }
   /// Calls a registered function whose result has this type.
   Value call_packed(std::string_view function, const Array& operands, const Value& result_type) {
@@ -200,13 +202,8 @@ class Builder {
  private:
   template <class... A>
   Value call(const char* function, A&&... args) const {
-    return detail::compiler_function(function)(builder_, argument(std::forward<A>(args))...);
+    return detail::compiler_function(function)(builder_, std::forward<A>(args)...);
   }
-  template <class A>
-  static A&& argument(A&& value) {
-    return std::forward<A>(value);
-  }
-  static Array argument(const Array& value) { return detail::or_empty(value); }
 
   Value builder_ = detail::compiler_function("tenon.build_begin")();
 };

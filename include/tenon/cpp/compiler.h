@@ -98,8 +98,7 @@ class Module : public Value {
   /// Runs a function by walking its graph, without compiling the module.
   Value interpret(const std::string& function, const Array& arguments,
                   const Map& options = {}) const {
-    return detail::compiler_function("tenon.interpret")(*this, function,
-                                                        detail::or_empty(arguments), options);
+    return detail::compiler_function("tenon.interpret")(*this, function, arguments, options);
   }
   /// Runs passes in order; the module is checked after each. A name is one of `list_passes`, or
   /// that of a registered function `pass(ir::Module, Map context) -> ir::Module`.

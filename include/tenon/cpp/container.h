@@ -33,10 +33,11 @@ class Shape : public Value {
   static bool accepts(const Value& v) noexcept { return v.type_index() == TENON_SHAPE; }
   static Shape unchecked(Value v) noexcept { return {detail::Unchecked{}, std::move(v)}; }
 
-  Shape() = default;
+  /// Without dimensions, as a scalar's.
+  Shape() : Shape(Dims(std::initializer_list<int64_t>())) {}
   explicit Shape(Dims dims) { detail::check(tenon_shape_create(dims.data(), dims.size(), out())); }
 
-  /// The dimensions, borrowed; none if this holds None.
+  /// The dimensions, borrowed; none if this was moved from.
   std::span<const int64_t> dims() const& noexcept {
     size_t rank = 0;
     const int64_t* data = tenon_shape_view(raw(), &rank);
@@ -118,13 +119,14 @@ class Array : public Value {
   static bool accepts(const Value& v) noexcept { return v.type_index() == TENON_ARRAY; }
   static Array unchecked(Value v) noexcept { return {detail::Unchecked{}, std::move(v)}; }
 
-  Array() = default;
+  /// An empty array.
+  Array() : Array(std::span<const Value>()) {}
   /// An array of these elements; `Array{a}` is an array with the one element `a`.
   Array(std::initializer_list<Value> items) : Array(std::span(std::data(items), items.size())) {}
   explicit Array(std::span<const Value> items)
       : Array(detail::Unchecked{}, detail::array_of(items.data(), items.size())) {}
 
-  /// 0 if this holds None.
+  /// 0 if this was moved from.
   size_t size() const noexcept {
     const int64_t size = tenon_array_size(raw());
     return size < 0 ? 0 : static_cast<size_t>(size);
@@ -141,13 +143,6 @@ class Array : public Value {
   Value at_index(size_t index) const { return (*this)[index]; }
 };
 
-namespace detail {
-// An array that is written as {} holds None.
-inline Array or_empty(const Array& value) {
-  return value.is_none() ? Array(std::span<const Value>()) : value;
-}
-}  // namespace detail
-
 /// A map that keeps the order of its entries. Immutable. Strings, bytes and numbers are compared by
 /// content as keys, other objects by identity.
 ///
@@ -160,7 +155,8 @@ class Map : public Value {
   static Map unchecked(Value v) noexcept { return {detail::Unchecked{}, std::move(v)}; }
   using Entry = std::pair<Value, Value>;
 
-  Map() = default;
+  /// An empty map.
+  Map() : Map(std::span<const Entry>()) {}
   /// If a key occurs twice, its last value counts.
   Map(std::initializer_list<Entry> entries) : Map(std::span(std::data(entries), entries.size())) {}
   explicit Map(std::span<const Entry> entries) {
@@ -174,7 +170,7 @@ class Map : public Value {
                                    out()));
   }
 
-  /// 0 if this holds None.
+  /// 0 if this was moved from.
   size_t size() const noexcept {
     const int64_t size = tenon_map_size(raw());
     return size < 0 ? 0 : static_cast<size_t>(size);

@@ -90,23 +90,25 @@ struct Conversion<bool> {
   }
 };
 
-/// Integers of all types are 64-bit signed ones; one that doesn't fit is a UsageError.
+/// Integers of all types are 64-bit signed ones, a u64 of 2^63 or more the negative one with its
+/// bits: a uint64_t is made and read with all its bits. For other types, an integer that doesn't
+/// fit is a UsageError.
 template <std::integral T>
 struct Conversion<T> {
+  static_assert(sizeof(T) <= sizeof(int64_t));
+  static constexpr bool kHasAllBits = sizeof(T) == sizeof(int64_t);
+
   static std::string name() {
-    if constexpr (std::same_as<T, int64_t>) return "int";
+    if constexpr (kHasAllBits) return "int";
     return "int from " + std::to_string(std::numeric_limits<T>::min()) + " to " +
            std::to_string(std::numeric_limits<T>::max());
   }
-  static Value make(T number) {
-    if (!std::in_range<int64_t>(number)) {
-      throw UsageError("an integer doesn't fit into 64 bits with a sign",
-                       {{"found", std::to_string(number)}});
-    }
+  static Value make(T number) noexcept {
     return detail::plain_value(TENON_INT, static_cast<int64_t>(number));
   }
   static std::optional<T> read(const Value& v) noexcept {
-    if (v.type_index() != TENON_INT || !std::in_range<T>(v.raw()->v.i)) return std::nullopt;
+    if (v.type_index() != TENON_INT) return std::nullopt;
+    if (!kHasAllBits && !std::in_range<T>(v.raw()->v.i)) return std::nullopt;
     return static_cast<T>(v.raw()->v.i);
   }
 };

@@ -174,7 +174,9 @@ void FunctionLowering::lower_packed(const Call& call, Arg dst, bool matched) {
 
 void FunctionLowering::check_returned(const Call& call, Arg value) {
   const TypeRef& type = call.result_type;
-  const bool is_matched = type.is<TensorType>() || type.is<ShapeType>() || type.is<ScalarType>();
+  const auto* scalar = type.as<ScalarType>();
+  const bool is_matched =
+      type.is<TensorType>() || type.is<ShapeType>() || (scalar && scalar->dtype.bits == 64);
   // A host's object is checked by those who know it, as an argument and as a result.
   const bool is_opaque = type.is<OpaqueType>() && !same_type(type, string_type());
   const vm::SignatureType expected = erased_type(type, call.callee, function_);

@@ -226,9 +226,12 @@ void SizeLowering::match_result(Arg value, const TypeRef& type) {
     if (dtype.is_float()) return code_.emit(Opcode::RoundFloat, {value, value, Arg::dtype(dtype)});
     code_.match_prim_value(value, DimPattern::ignore());
     if (dtype.is_bool() || dtype.bits == 64) return;
-    const Arg wrapped = code_.make(/*owns=*/false);
+    const Arg wrapped = code_.make(/*owns=*/false), test = code_.make(/*owns=*/false);
     code_.emit(Opcode::Narrow, {wrapped, value, Arg::dtype(dtype)});
-    code_.match_prim_value(value, DimPattern::equals_register(wrapped.index()));
+    code_.emit(Opcode::Eq, {test, wrapped, value});
+    code_.emit(Opcode::Check,
+               {test, Arg::constant(constants_.of_text(cat("{} is not of type ", to_text(dtype))))},
+               {&value, 1});
   } else if (auto* tuple = type.as<TupleType>()) {
     for (size_t i = 0; i < tuple->fields.size(); ++i) {
       if (is_unit(tuple->fields[i])) continue;

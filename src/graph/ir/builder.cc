@@ -287,8 +287,14 @@ std::vector<Operand> Builder::ops(std::string_view name, const std::vector<Opera
   return out;
 }
 
-Operand Builder::call_global(std::string_view name, const std::vector<Operand>& args) {
-  return bind(make_call(CalleeKind::kGlobal, name, args));
+Operand Builder::call_global(std::string_view name, const std::vector<Operand>& args,
+                             const std::vector<TypeRef>& type_args) {
+  auto c = make<Call>();
+  c->kind = CalleeKind::kGlobal;
+  c->callee = String(name);
+  c->args = Array<Operand>(args);
+  c->type_args = Array<TypeRef>(type_args);
+  return bind(c);
 }
 
 Operand Builder::call_closure(const Operand& closure, const std::vector<Operand>& args) {

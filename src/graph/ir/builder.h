@@ -41,7 +41,9 @@ class Builder {
   std::vector<Operand> ops(std::string_view name, const std::vector<Operand>& args,
                            Attrs attrs = {});
 
-  Operand call_global(std::string_view name, const std::vector<Operand>& args);
+  // Without type arguments, the arguments determine them.
+  Operand call_global(std::string_view name, const std::vector<Operand>& args,
+                      const std::vector<TypeRef>& type_args = {});
   Operand call_closure(const Operand& closure, const std::vector<Operand>& args);
   Operand call_packed(std::string_view name, const std::vector<Operand>& args, TypeRef result);
   Operand tuple(const std::vector<Operand>& fields);

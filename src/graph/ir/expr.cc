@@ -306,7 +306,7 @@ bool FunctionExpr::is_fused() const {
   return truth_of(attrs, kFusedAttr, false);
 }
 bool FunctionExpr::is_exported() const {
-  return truth_of(attrs, kExportAttr, true);
+  return !is_primitive() && truth_of(attrs, kExportAttr, true);  // a kernel isn't called by hosts
 }
 bool FunctionExpr::may_be_inlined() const {
   return truth_of(attrs, kInlineAttr, true);

@@ -11,6 +11,11 @@
 
 namespace tenon::graph {
 
+namespace {
+constexpr char kNoListLiteral[] =
+    "an array is array[i64](1, 2); a list begins with its end: %xs = Cons(2, Nil)";
+}
+
 // ---- names ----
 
 void Parser::enter() {
@@ -100,7 +105,9 @@ Operand Parser::operand(const TypeRef& expected, bool nested) {
   if (t.kind == TokenKind::kWord && OperatorTable::global().find(t.text)) {
     fail(cat("the operator ", t.text, " is not a value"), "a function that calls it, such as @f");
   }
-  fail("an operand is missing", "a variable, a constant, or () for an absent one");
+  Error e = error_at(t, "an operand is missing", "a variable, a constant, or () for an absent one");
+  if (t.is("[")) e.help(kNoListLiteral);
+  throw e;
 }
 
 // ---- blocks ----
@@ -284,6 +291,7 @@ std::optional<Span> Parser::stated_span() {
 // ---- right-hand sides ----
 
 namespace {
+
 constexpr char kRightHandSides[] = "a call, name, constant, tuple, if, loop, match or fn";
 }  // namespace
 
@@ -306,7 +314,11 @@ ExprRef Parser::expression(const TypeRef& expected) {
   if (t.kind == TokenKind::kVar) return of_variable();
   if (t.kind == TokenKind::kGlobal) return of_global(expected);
   if (t.is("(")) return tuple(expected);
-  if (t.kind != TokenKind::kWord) fail("a right-hand side is missing", kRightHandSides);
+  if (t.kind != TokenKind::kWord) {
+    Error e = error_at(t, "a right-hand side is missing", kRightHandSides);
+    if (t.is("[")) e.help(kNoListLiteral);
+    throw e;
+  }
   if (t.text == "if") return if_(expected);
   if (t.text == "match") return match(expected);
   static constexpr struct {
@@ -444,6 +456,7 @@ ExprRef Parser::operator_call() {
   try {
     OperatorTable::global().get(t.text);
   } catch (Error& e) {
+    if (t.text == "array") e.help("an array names its elements' type: array[i64](1, 2)");
     throw e.at(source_.span(t.begin));
   }
   take();

@@ -14,33 +14,35 @@
 
 namespace tenon::graph {
 
-int64_t Parser::int_value(const char* what) {
-  Token first = peek();
-  bool negative = accept("-");
-  const Token& t = peek();
-  if (t.kind != TokenKind::kInt) fail(cat(what, " is missing"), "an integer");
-  std::string digits = negative ? "-" : "";
-  digits += t.text;
-  int64_t v = 0;
-  auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), v);
-  if (ec != std::errc() || end != digits.data() + digits.size()) {
-    fail_at(first, cat(digits, " is too large"), "an integer of 64 bits");
-  }
-  take();
-  return v;
-}
-
 namespace {
 
-uint64_t bits_of(std::string_view hex_token, bool* ok) {
-  uint64_t v = 0;
-  hex_token.remove_prefix(2);
-  auto [end, ec] = std::from_chars(hex_token.data(), hex_token.data() + hex_token.size(), v, 16);
-  *ok = ec == std::errc() && end == hex_token.data() + hex_token.size();
-  return v;
+// The number of an integer's token: 31, 0x1f. Nothing if it doesn't fit.
+template <class T>
+std::optional<T> number_of(const Token& token, bool negative = false) {
+  const bool is_hex = token.kind == TokenKind::kHex;
+  const std::string digits = cat(negative ? "-" : "", token.text.substr(is_hex ? 2 : 0));
+  T v = 0;
+  const char* const last = digits.data() + digits.size();
+  const auto [end, ec] = std::from_chars(digits.data(), last, v, is_hex ? 16 : 10);
+  return ec == std::errc() && end == last ? std::optional(v) : std::nullopt;
+}
+
+bool is_integer(const Token& token) {
+  return token.kind == TokenKind::kInt || token.kind == TokenKind::kHex;
 }
 
 }  // namespace
+
+int64_t Parser::int_value(const char* what) {
+  const Token first = peek();
+  const bool negative = accept("-");
+  if (!is_integer(peek())) fail(cat(what, " is missing"), "an integer");
+  const Token t = take();
+  const auto v = number_of<int64_t>(t, negative);
+  if (!v)
+    fail_at(first, cat(negative ? "-" : "", t.text, " is too large"), "an integer of 64 bits");
+  return *v;
+}
 
 // A float. A NaN that is given by its bits in `dtype` becomes the double with these bits (f64) or,
 // for narrower types, a NaN that carries them in its lowest bits, from which `element` extracts
@@ -55,15 +57,15 @@ double Parser::float_value(DataType dtype) {
   } else if (t.word("nan")) {
     if (negative) fail_at(first, "a NaN's sign is part of its bits", "nan(0x...)");
     if (!accept("(")) return std::numeric_limits<double>::quiet_NaN();
-    bool ok = peek().kind == TokenKind::kHex;
-    uint64_t bits = ok ? bits_of(peek().text, &ok) : 0;
-    if (!ok) fail("the bits of a NaN are missing", "as in nan(0x7fc00001)");
+    const bool is_hex = peek().kind == TokenKind::kHex;
+    const auto bits = is_hex ? number_of<uint64_t>(peek()) : std::nullopt;
+    if (!bits) fail("the bits of a NaN are missing", "as in nan(0x7fc00001)");
     take();
     expect(")", "after the bits of a NaN");
-    double d = std::bit_cast<double>(bits);
+    double d = std::bit_cast<double>(*bits);
     if (dtype != f64) {
-      if (dtype.bits < 64 && bits >> dtype.bits) fail_at(first, "these bits don't fit the type");
-      d = std::bit_cast<double>(0x7ff4000000000000 | bits);
+      if (dtype.bits < 64 && *bits >> dtype.bits) fail_at(first, "these bits don't fit the type");
+      d = std::bit_cast<double>(0x7ff4000000000000 | *bits);
     }
     if (!std::isnan(d)) fail_at(first, "these bits are not a NaN");
     return d;
@@ -119,12 +121,11 @@ void Parser::element(DataType dtype, void* out) {
     fail(cat("elements of ", to_text(dtype), " can't be written as text"));
   }
   Token first = peek();
-  if (dtype == u64 && first.kind == TokenKind::kInt) {
-    uint64_t v = 0;
-    auto [end, ec] = std::from_chars(first.text.data(), first.text.data() + first.text.size(), v);
-    if (ec != std::errc()) fail("this number doesn't fit u64");
+  if (dtype == u64 && is_integer(first)) {
+    const auto v = number_of<uint64_t>(first);
+    if (!v) fail("this number doesn't fit u64");
     take();
-    std::memcpy(out, &v, sizeof v);
+    std::memcpy(out, &*v, sizeof *v);
     return;
   }
   int64_t v = int_value("an element");
@@ -144,6 +145,7 @@ bool Parser::starts_constant() const {
   const Token& t = peek();
   switch (t.kind) {
     case TokenKind::kInt:
+    case TokenKind::kHex:
     case TokenKind::kFloat:
     case TokenKind::kString:
       return true;
@@ -197,7 +199,7 @@ Operand Parser::constant_(const TypeRef& expected) {
     return number;
   }
   // A number takes the type that is expected, unless it has a fraction and that has none.
-  const bool whole = (t.is("-") ? peek(1) : t).kind == TokenKind::kInt;
+  const bool whole = is_integer(t.is("-") ? peek(1) : t);
   const auto* scalar = expected ? type_as<ScalarType>(expected) : nullptr;
   const bool takes = scalar && (scalar->dtype.is_float() || (whole && scalar->dtype.is_int()));
   return scalar_constant(takes ? scalar->dtype : whole ? i64 : f32);
@@ -334,7 +336,7 @@ Any Parser::any_value() {
     fail("an attribute's value is missing", "a number, string, list, true, false or dim(n)");
   }
   const Token& number = t.is("-") ? peek(1) : t;
-  if (number.kind == TokenKind::kInt) return Any(int_value("a number"));
+  if (is_integer(number)) return Any(int_value("a number"));
   return Any(float_value(f64));
 }
 

@@ -16,8 +16,12 @@ Scalar reversed(const InferContext&, const Elements& x) {
   return binary(kOp, x[1], x[0]);
 }
 
+// The quotient of f16s isn't rounded before its floor is taken.
 Scalar floor_divide(const InferContext&, const Elements& x) {
-  return x[0]->dtype.is_float() ? unary(UnaryOp::kFloor, x[0] / x[1]) : floor_div(x[0], x[1]);
+  const DataType dtype = x[0]->dtype;
+  if (!dtype.is_float()) return floor_div(x[0], x[1]);
+  const DataType wide = dtype == f64 ? f64 : f32;
+  return as(dtype, unary(UnaryOp::kFloor, as(wide, x[0]) / as(wide, x[1])));
 }
 
 // ---- carried elements ----

@@ -75,6 +75,18 @@ TEST(Broadcast, DivisionsAgreeWithTheirDefinitions) {
   }
 }
 
+TEST(Broadcast, TheQuotientOfF16sIsNotRoundedBeforeItsFloor) {
+  const auto halves = [](const std::vector<double>& values) {
+    Tensor out = Tensor::empty(std::vector<int64_t>{static_cast<int64_t>(values.size())}, f16);
+    char* to = out.data_as<char>();
+    for (const double x : values)
+      loop::scalar_store(f16, std::exchange(to, to + 2), loop::float_bits(x));
+    return out;
+  };
+  const Tensor a = halves({-4552, -4552, 6.1e-5}), b = halves({-2.5, 1.5, -60000});
+  EXPECT_EQ(Nd(run("floor_div", {a, b})).data, (std::vector<double>{1820, -3036, -1}));
+}
+
 TEST(Broadcast, ComparisonsAndLogicAgreeWithTheirDefinitions) {
   compare("equal", [](double a, double b) { return a == b ? 1.0 : 0.0; });
   compare("not_equal", [](double a, double b) { return a != b ? 1.0 : 0.0; });

@@ -223,6 +223,7 @@ class Fuser : public Rewriter {
       auto plain = make<FunctionExpr>(*function);
       plain->attrs.erase(kPrimitiveAttr);
       plain->attrs.erase(kFusedAttr);
+      plain->attrs.set(kExportAttr, Any(false));
       functions.set(name, plain);
     }
     return with_functions(module, std::move(functions));

@@ -1,5 +1,5 @@
-// Checks what a function of the host returned. Instructions match tensors, shapes and numbers that
-// aren't in tuples.
+// Checks what a function of the host returned. Instructions match tensors, shapes and numbers of 64
+// bits that aren't in tuples.
 #include "object/string.h"
 #include "vm/builtin/functions.h"
 #include "vm/isa/signature_match.h"

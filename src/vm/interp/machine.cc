@@ -26,7 +26,7 @@ constexpr size_t kKeptStack = size_t{1} << 20;
 
 // Whether kernels can read the elements where they are.
 bool is_usable(const Tensor& t) {
-  return t.compact() && is_aligned(t);
+  return t.compact() && t.aligned();
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ const char* fault_of(const Tensor& t) {
   if (t.read_only()) return " is read-only";
   if (!t.compact()) return " is not in row-major order without gaps";
   if (t.device().device_type != kDLCPU) return " is not on the CPU";
-  return is_aligned(t) ? nullptr : " is not aligned to its elements";
+  return t.aligned() ? nullptr : " is not aligned to its elements";
 }
 
 }  // namespace

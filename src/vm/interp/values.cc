@@ -92,10 +92,4 @@ Any ClosureObj::call_from_host(std::span<const AnyView> args, Outputs* outputs) 
   return owner.call_on_idle(*code, captures(), args, account, outputs);
 }
 
-bool is_aligned(const Tensor& t) {
-  if (t.layout() & LayoutWord::kAligned) return true;
-  const auto unit = static_cast<uintptr_t>(std::max<int64_t>(t.dtype().bytes(), 1));
-  return reinterpret_cast<uintptr_t>(t.data()) % unit == 0;
-}
-
 }  // namespace tenon::vm

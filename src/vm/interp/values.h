@@ -51,7 +51,4 @@ struct ClosureObj : FunctionObj {
   static ClosureObj* of_program(const AnyView& value, const Program* program);
 };
 
-// Whether the data's address is a multiple of an element's size.
-bool is_aligned(const Tensor& tensor);
-
 }  // namespace tenon::vm

@@ -62,7 +62,9 @@ bool fits(const SignatureType& type, const AnyView& value) {
     case Kind::Adt:
       return value.as_object<CellObj>() != nullptr;
     case Kind::Opaque: {
-      if (type.name == kString) return String::accepts(value);
+      if (type.name == kString) {  // a raw one becomes a string when it is admitted
+        return value.type_index == TypeIndex::RawStr || String::accepts(value);
+      }
       const TypeInfo* wanted = find_type(type.name);  // null for keys that name no type of objects
       return !wanted ||
              (value.type_index >= wanted->type_index && value.type_index <= wanted->type_last);
