@@ -517,10 +517,6 @@ constexpr size_t kMostTypeBytes = size_t{32} << 20;
 
 }  // namespace
 
-const DataPlan* DataTypes::plan(const std::string& type) {
-  return expected(type).plan;
-}
-
 Expected DataTypes::expected(const std::string& type) {
   const nb::ft_lock_guard lock(mutex_);
   const Type parsed = Type::parse(type);

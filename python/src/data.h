@@ -52,9 +52,8 @@ class DataTypes : public std::enable_shared_from_this<DataTypes> {
   explicit DataTypes(const std::vector<std::string>& definitions);
   DataTypes(const DataTypes&) = delete;
 
-  // Null for a type whose values to_value and to_python convert by themselves.
-  const DataPlan* plan(const std::string& type);
-  // What a parameter of the type takes.
+  // What a parameter of the type takes; its plan is null for a type whose values to_value and
+  // to_python convert by themselves.
   Expected expected(const std::string& type);
   // The plans of the fields of cells with this tag; null if no constructor has it.
   const std::vector<const DataPlan*>* fields(const DataPlan& plan, int64_t tag);

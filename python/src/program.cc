@@ -139,7 +139,7 @@ Parameter parameter_of(const tenon_value_info& info, DataTypes& types) {
   p.expected = {info.kind, info.dtype, true};
   const bool is_data =
       info.kind == TENON_ARRAY || info.kind == TENON_FUNCTION || info.kind == TENON_NONE;
-  if (is_data) p.expected.plan = types.plan(p.type);
+  if (is_data) p.expected.plan = types.expected(p.type).plan;
   return p;
 }
 

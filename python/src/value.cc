@@ -28,26 +28,22 @@ bool is_u64(const Expected& expected) {
 // A u64 of 2^63 or more is the negative integer with its bits.
 Value of_int(PyObject* object, const Expected& expected = {}) {
   int overflow = 0;
-  long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
-  const bool is_negative = overflow < 0 || (overflow == 0 && number < 0);
+  const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (number == -1 && PyErr_Occurred()) throw nb::python_error();
-  if (is_u64(expected)) {
-    if (overflow > 0) {
-      number = static_cast<long long>(PyLong_AsUnsignedLongLong(object));
-      overflow = PyErr_Occurred() ? 1 : 0;
-      PyErr_Clear();
-    }
-    if (is_negative || overflow) {
-      PyErr_Format(PyExc_OverflowError, "an integer from 0 to 2**64 - 1 is expected, not %S",
-                   object);
-      throw nb::python_error();
-    }
-  } else if (overflow) {
+  if (!is_u64(expected)) {
+    if (!overflow) return Value::of(number);
     PyErr_SetString(PyExc_OverflowError,
                     "an integer doesn't fit 64 bits with a sign; only a u64 may be larger");
     throw nb::python_error();
   }
-  return Value::of(number);
+  if (!overflow && number >= 0) return Value::of(number);
+  if (overflow > 0) {
+    const unsigned long long bits = PyLong_AsUnsignedLongLong(object);
+    if (!PyErr_Occurred()) return Value::of(static_cast<int64_t>(bits));
+    PyErr_Clear();
+  }
+  PyErr_Format(PyExc_OverflowError, "an integer from 0 to 2**64 - 1 is expected, not %S", object);
+  throw nb::python_error();
 }
 
 Value of_float(double number) {

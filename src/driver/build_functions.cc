@@ -5,7 +5,6 @@
 
 #include "driver/build_values.h"
 #include "graph/ir/expected_types.h"
-#include "graph/ir/name_text.h"
 #include "graph/ir/typed_text.h"
 #include "graph/ir/value_words.h"
 #include "graph/ir/walk.h"

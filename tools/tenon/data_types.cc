@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 #include "graph/ir/text.h"
 #include "loop/scalar_tensor.h"
@@ -70,24 +71,29 @@ const DataTypes::Instance* DataTypes::find(const SignatureType& type, const Cell
   return fits ? instance : nullptr;
 }
 
-void DataTypes::add_definitions(const SignatureType& type,
-                                std::vector<const vm::AdtSignature*>* found) const {
-  const auto add = [&](const SignatureType& in, const auto& again) -> void {
-    for (const SignatureType& part : in.parts) again(part, again);
-    const auto known = in.kind == Kind::Adt ? definitions_.find(in.name) : definitions_.end();
-    if (known == definitions_.end() || std::ranges::find(*found, &known->second) != found->end()) {
-      return;
-    }
-    const std::string text = vm::to_text(known->second);
-    if (text != kListText && text != kOptionText) found->push_back(&known->second);
-  };
-  size_t next = found->size();
-  add(type, add);
-  for (; next < found->size(); ++next) {
-    for (const Constructor& constructor : (*found)[next]->constructors) {
-      for (const SignatureType& field : constructor.fields) add(field, add);
+std::vector<std::string> without_prelude(std::vector<std::string> definitions) {
+  std::erase(definitions, kListText);
+  std::erase(definitions, kOptionText);
+  return definitions;
+}
+
+std::vector<std::string> DataTypes::definitions_in(std::vector<const SignatureType*> types) const {
+  std::vector<std::string> out;
+  std::unordered_set<std::string_view> seen;
+  Ticker ticker;
+  for (size_t next = 0; next < types.size(); ++next) {
+    ticker.tick();
+    const SignatureType& type = *types[next];
+    for (const SignatureType& part : type.parts) types.push_back(&part);
+    if (type.kind != Kind::Adt || !seen.insert(type.name).second) continue;
+    const auto definition = definitions_.find(type.name);
+    if (definition == definitions_.end()) continue;
+    out.push_back(vm::to_text(definition->second));
+    for (const Constructor& constructor : definition->second.constructors) {
+      for (const SignatureType& field : constructor.fields) types.push_back(&field);
     }
   }
+  return without_prelude(std::move(out));
 }
 
 bool is_data(const SignatureType& type) {

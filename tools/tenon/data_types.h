@@ -35,10 +35,9 @@ class DataTypes {
   // Null also for a value that no constructor of the type can have made.
   const Instance* find(const vm::SignatureType& type, const CellObj& cell) const;
 
-  // The definitions of the data types in the type, and of those in their fields, but for the
-  // prelude's, which every program has. Adds those that `found` lacks.
-  void add_definitions(const vm::SignatureType& type,
-                       std::vector<const vm::AdtSignature*>* found) const;
+  // The definitions of the data types in the types, and of those in their fields, without the
+  // prelude's.
+  std::vector<std::string> definitions_in(std::vector<const vm::SignatureType*> types) const;
 
  private:
   std::map<std::string, vm::AdtSignature, std::less<>> definitions_;
@@ -46,6 +45,9 @@ class DataTypes {
   mutable size_t parts_ = 0;                           // of the types of their fields
 };
 inline constexpr int64_t kNil = 0, kCons = 1;  // tags of lists
+
+// The definitions but for those of `list` and `option`, which every program has.
+std::vector<std::string> without_prelude(std::vector<std::string> definitions);
 
 // Whether inputs of the type are written as such text, not as a number or the name of a file.
 bool is_data(const vm::SignatureType& type);

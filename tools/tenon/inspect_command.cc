@@ -113,9 +113,9 @@ void inspect_code(const vm::Unit& unit) {
     detail(cat("  calls ", called.kernel ? "kernel " : "", called.name));
   }
   for (const vm::FunctionUnit& function : unit.functions) {
-    if (!function.exported) continue;
-    std::printf("%s", signature_text(signature_of(function, unit.types)).c_str());
+    if (function.exported) std::printf("%s", signature_text(signature_of(function)).c_str());
   }
+  for (const std::string& type : without_prelude(unit.types)) print_line(cat("type ", type));
   const vm::KernelTarget* taken = unit.kernels.size() > 1 ? vm::choose_kernels(unit) : nullptr;
   for (const vm::KernelTarget& target : unit.kernels) {
     print_line(cat("native code for ", target.triple, ", ", target.cpu,
@@ -140,9 +140,10 @@ void inspect_code_as_json(const vm::Unit& unit, const std::string& file) {
   out.begin_object().key("file").value(file).key("kind").value("executable");
   out.key("functions").begin_array();
   for (const vm::FunctionUnit& function : unit.functions) {
-    if (function.exported) write_signature(out, signature_of(function, unit.types));
+    if (function.exported) write_signature(out, signature_of(function));
   }
-  out.end_array().key("native_code").begin_array();
+  write_names(out.end_array().key("types"), without_prelude(unit.types));
+  out.key("native_code").begin_array();
   const vm::KernelTarget* taken = unit.kernels.empty() ? nullptr : vm::choose_kernels(unit);
   for (const vm::KernelTarget& target : unit.kernels) {
     out.begin_object().key("triple").value(target.triple).key("cpu").value(target.cpu);

@@ -321,7 +321,6 @@ void write_signature(JsonWriter& out, const FunctionSignature& signature) {
     write_type(out, names[i], signature.result.results()[i]);
   }
   out.end_array();
-  write_names(out.key("types"), definitions_in(signature));
   out.end_object();
 }
 

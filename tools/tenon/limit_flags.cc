@@ -12,8 +12,8 @@ namespace tenon::tool {
 
 namespace {
 
-std::string stated_limit;   // the flag that states the memory limit
-std::string default_limit;  // the same if it wasn't given, else empty
+std::string memory_flag;  // the one that states the memory limit
+bool takes_rest = false;  // it wasn't given: the limit is what the system has left
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void LimitFlags::add_to(CLI::App* command, const std::string& what, const char* 
 }
 
 WorkLimits LimitFlags::given() const {
-  stated_limit = memory_flag_;
+  memory_flag = memory_flag_;
   WorkLimits limits;
   limits.deadline = deadline_;
   limits.memory = static_cast<size_t>(memory_);
@@ -42,7 +42,7 @@ WorkLimits LimitFlags::work() const {
   WorkLimits limits = given();
   const int64_t left = memory_ == 0 ? available_memory() : INT64_MAX;
   if (left == INT64_MAX) return limits;
-  default_limit = memory_flag_;
+  takes_rest = true;
   limits.memory = static_cast<size_t>(std::max<int64_t>(1, left));
   return limits;
 }
@@ -56,11 +56,10 @@ Error with_limit_help(Error error) {
   if (is(StopCause::Fuel)) error.help("raise it with --fuel N");
   if (is(StopCause::Deadline)) error.help("raise it with --deadline TIME");
   if (is(StopCause::Memory)) {
-    error.help(default_limit.empty()
-                   ? cat("raise it with ", stated_limit, " SIZE")
-                   : cat("that is the memory that the system has left: use less, or state a limit "
-                         "with ",
-                         default_limit, " SIZE"));
+    error.help(cat(takes_rest ? "that is the memory that the system has left: use less, or state a "
+                                "limit with "
+                              : "raise it with ",
+                   memory_flag, " SIZE"));
   }
   return error;
 }

@@ -235,13 +235,13 @@ namespace {
 FunctionSignature signature_of(const vm::Program& program, const std::string& function) {
   const int64_t index = program.unit().find_exported(function);
   if (index < 0) fail_unknown(program.name(), function, program.unit().exported_names());
-  const vm::Unit& unit = program.unit();
-  return signature_of(unit.functions[static_cast<size_t>(index)], unit.types);
+  FunctionSignature out = signature_of(program.unit().functions[static_cast<size_t>(index)]);
+  out.types = program.unit().types;
+  return out;
 }
 
-FunctionSignature signature_of(const vm::FunctionUnit& function,
-                               const std::vector<std::string>& types) {
-  return {function.name, function.params, function.result, function.result_names, types};
+FunctionSignature signature_of(const vm::FunctionUnit& function) {
+  return {function.name, function.params, function.result, function.result_names, {}};
 }
 
 FunctionSignature signature_of(const graph::Module& module, const std::string& function,
@@ -301,21 +301,14 @@ std::string signature_text(const FunctionSignature& signature) {
   for (const std::string& name : signature.outputs()) {
     outputs.push_back({name, vm::to_text(signature.result.results()[outputs.size()])});
   }
-  std::string out = cat(printable(signature.name), "\n", signature_lines(inputs, outputs));
-  for (const std::string& definition : definitions_in(signature)) {
-    out += cat("  type    ", printable(definition), "\n");
-  }
-  return out;
+  return cat(printable(signature.name), "\n", signature_lines(inputs, outputs));
 }
 
 std::vector<std::string> definitions_in(const FunctionSignature& signature) {
-  const DataTypes types(signature.types);
-  std::vector<const vm::AdtSignature*> found;
-  for (const vm::Param& param : signature.params) types.add_definitions(param.type, &found);
-  types.add_definitions(signature.result, &found);
-  std::vector<std::string> out;
-  for (const vm::AdtSignature* definition : found) out.push_back(vm::to_text(*definition));
-  return out;
+  std::vector<const vm::SignatureType*> types;
+  for (const vm::Param& param : signature.params) types.push_back(&param.type);
+  types.push_back(&signature.result);
+  return DataTypes(signature.types).definitions_in(std::move(types));
 }
 
 void show_line_of_program(const driver::Source& source, Error* error) {

@@ -73,19 +73,17 @@ Ref<vm::Program> compile_in_memory(const graph::Module& module,
 // Reads and verifies an executable for inspection, without linking it or opening its kernels.
 vm::LoadedUnit load_unit(const driver::Source& executable);
 
-// Of a function of a unit that has these definitions of data types.
-FunctionSignature signature_of(const vm::FunctionUnit& function,
-                               const std::vector<std::string>& types);
+// Without the definitions of data types, which the function's unit has.
+FunctionSignature signature_of(const vm::FunctionUnit& function);
 FunctionSignature signature_of(const vm::Program& program, const std::string& function);
 // The signature of an exported function. Throws a Usage error that lists the exported functions if
 // there is none of that name.
 FunctionSignature signature_of(const graph::Module& module, const std::string& function,
                                const std::string& file);
-// The function's name, and a line for each of its inputs and outputs and for each definition that
-// `definitions_in` gives.
+// The function's name, and a line for each of its inputs and outputs.
 std::string signature_text(const FunctionSignature& signature);
-// The definitions of the data types that its types name, and those that these name. Throws Damaged
-// for a text that is none.
+// The definitions of the data types in its types, as DataTypes::definitions_in. Throws Damaged for
+// a text that is none.
 std::vector<std::string> definitions_in(const FunctionSignature& signature);
 
 // A line per entry, with aligned types.

@@ -94,18 +94,24 @@ struct RunCommand : CallFlags {
     const vm::FunctionUnit& found = unit.functions[static_cast<size_t>(index)];
     if (found.params.empty()) return false;
     check_nothing_asked();
-    show_signature(signature_of(found, unit.types));
+    FunctionSignature signature = signature_of(found);
+    signature.types = unit.types;
+    show_signature(signature);
     return true;
   }
 
   void show_signature(const FunctionSignature& signature) const {
     if (!json_output()) {
       std::printf("%s", signature_text(signature).c_str());
+      for (const std::string& type : definitions_in(signature)) {
+        std::printf("  type    %s\n", printable(type).c_str());
+      }
       return;
     }
     JsonWriter out = json_document();
     out.begin_object().key("file").value(file).key("signature");
     write_signature(out, signature);
+    write_names(out.key("types"), definitions_in(signature));
     print_json(std::move(out.end_object()));
   }
 

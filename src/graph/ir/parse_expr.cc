@@ -12,9 +12,10 @@
 namespace tenon::graph {
 
 namespace {
+constexpr char kRightHandSides[] = "a call, name, constant, tuple, if, loop, match or fn";
 constexpr char kNoListLiteral[] =
     "an array is array[i64](1, 2); a list begins with its end: %xs = Cons(2, Nil)";
-}
+}  // namespace
 
 // ---- names ----
 
@@ -289,11 +290,6 @@ std::optional<Span> Parser::stated_span() {
 }
 
 // ---- right-hand sides ----
-
-namespace {
-
-constexpr char kRightHandSides[] = "a call, name, constant, tuple, if, loop, match or fn";
-}  // namespace
 
 Parser::Rhs Parser::rhs(const TypeRef& expected) {
   const size_t start = at_;
