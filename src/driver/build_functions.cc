@@ -154,7 +154,7 @@ Operand build_if(const BuilderRef& builder, const Any& condition, const Function
   need(otherwise, "the second arm");
   graph::TypeRef first;
   const auto first_arm = [&] {
-    const Operand result = operand_of(b, then(), nullptr);
+    Operand result = operand_of(b, then(), nullptr);
     if (result) first = graph::type_of(result);
     return result;
   };

@@ -498,14 +498,14 @@ Operand Parser::argument(ExpectedTypes* types, size_t index, std::vector<Postpon
     at_ += words;
     return nullptr;
   }
-  const Operand value = operand(expected);
+  Operand value = operand(expected);
   types->add(index, value);
   return value;
 }
 
 Operand Parser::argument(ExpectedTypes* types, const Postponed& later) {
   const size_t end = std::exchange(at_, later.at);
-  const Operand value = operand(types->of(later.index));
+  Operand value = operand(types->of(later.index));
   types->add(later.index, value);
   at_ = end;
   return value;
