@@ -34,7 +34,7 @@ class Strides {
  public:
   bool set(int rank, const Py_ssize_t* bytes, DLDataType type) {
     if (rank > kMost) return true;  // the runtime refuses the tensor
-    const Py_ssize_t element = type.bits / 8;
+    const Py_ssize_t element = (type.bits + 7) / 8;
     for (int i = 0; i < rank; ++i) {
       if (bytes[i] % element != 0) return false;
       elements_[i] = bytes[i] / element;

@@ -30,6 +30,16 @@ constexpr DtypeRow kDtypes[] = {
     {"float32", dtype(kDLFloat, 32), "f", NPY_FLOAT32},
     {"float64", dtype(kDLFloat, 64), "d", NPY_FLOAT64},
     {"bfloat16", dtype(kDLBfloat, 16), "", -1},
+    {"float8_e4m3fn", dtype(kDLFloat8_e4m3fn, 8), "", -1},
+    {"float8_e4m3fnuz", dtype(kDLFloat8_e4m3fnuz, 8), "", -1},
+    {"float8_e5m2", dtype(kDLFloat8_e5m2, 8), "", -1},
+    {"float8_e5m2fnuz", dtype(kDLFloat8_e5m2fnuz, 8), "", -1},
+    {"float8_e8m0fnu", dtype(kDLFloat8_e8m0fnu, 8), "", -1},
+    {"float4_e2m1fn", dtype(kDLFloat4_e2m1fn, 4), "", -1},
+    {"int2", dtype(kDLInt, 2), "", -1},
+    {"int4", dtype(kDLInt, 4), "", -1},
+    {"uint2", dtype(kDLUInt, 2), "", -1},
+    {"uint4", dtype(kDLUInt, 4), "", -1},
 };
 
 bool same(DLDataType a, DLDataType b) {
@@ -60,7 +70,8 @@ const DtypeRow* row_of_numpy(int number) {
 
 const DtypeRow* row_of_ml_dtype(std::string_view name, int64_t bits) {
   for (const DtypeRow& row : kDtypes)
-    if (row.numpy < 0 && name == row.name && bits == row.dtype.bits) return &row;
+    if (row.numpy < 0 && name == row.name && bits == std::max<int64_t>(8, row.dtype.bits))
+      return &row;
   return nullptr;
 }
 

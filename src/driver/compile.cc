@@ -20,6 +20,7 @@
 #include "graph/op/register.h"
 #include "graph/pass/pass.h"
 #include "graph/pass/verify_memory_plan.h"
+#include "library/algorithms/register.h"
 #include "library/signatures/signatures.h"
 #include "loop/schedule.h"
 #include "loop/types.h"
@@ -279,6 +280,7 @@ void initialise() {
     graph::register_graph_types();
     graph::register_operators();
     vm::register_builtins();
+    register_algorithms();
     return true;
   }();
   (void)once;

@@ -4,13 +4,12 @@
 
 #include "loop/scalar.h"
 #include "loop/scalar_ops.h"
+#include "object/tensor.h"
 
 namespace tenon::loop {
 
 bool is_scalar(DataType t) {
-  if (t.is_int())
-    return t.lanes == 1 && (t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64);
-  return t == boolean || t == f16 || t == bf16 || t == f32 || t == f64;
+  return is_tensor_dtype(t);
 }
 
 namespace {
@@ -35,8 +34,13 @@ std::string_view broken_rule(const Expr& e) {
   if (!is_scalar(e.dtype)) return "a value is an integer, a float or a boolean";
   switch (e.kind) {
     case ExprKind::kVar:
-    case ExprKind::kCast:
       return {};
+    case ExprKind::kCast: {
+      const auto& c = static_cast<const Cast&>(e);
+      const bool fits = c.a->dtype.bits == e.dtype.bits && c.a->dtype.lanes == e.dtype.lanes &&
+                        !c.a->dtype.is_bool() && !e.dtype.is_bool();
+      return unless(!c.keeps_bits || fits, "bits are read as another number of their width");
+    }
     case ExprKind::kLiteral:
       return unless(is_value_of_its_type(static_cast<const Literal&>(e)),
                     "a literal is a value of its dtype");

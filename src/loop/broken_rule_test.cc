@@ -59,6 +59,21 @@ TEST(BrokenRule, LiteralsAreValuesOfTheirType) {
   }
 }
 
+TEST(BrokenRule, BitsAreReadAsANumberOfTheirWidth) {
+  auto bits_as = [](DataType dtype, const ExprRef& a) {
+    return made<Cast>(dtype, [&](Cast& e) {
+      e.a = a;
+      e.keeps_bits = true;
+    });
+  };
+  EXPECT_EQ(rule(bits_as(i32, literal(f32, 1))), "");
+  const ExprRef truth = literal_int(boolean, 1);
+  for (const ExprRef& e :
+       {bits_as(i64, literal(f32, 1)), bits_as(u8, truth), bits_as(boolean, literal_int(u8, 1))}) {
+    EXPECT_EQ(rule(e), "bits are read as another number of their width");
+  }
+}
+
 TEST(BrokenRule, OperatorsHaveTheTypeThatFollowsFromTheirOperands) {
   const ExprRef number = literal(f32, 1), integer = index(1), truth = less(number, number);
   EXPECT_EQ(rule(sum_of(f32, number, number)), "");

@@ -352,8 +352,11 @@ class Evaluator {
         if (!v) throw division_by_zero();
         return *v;
       }
-      case ExprKind::kCast:
-        return scalar_cast(e.dtype, static_cast<const Cast&>(e).a->dtype, a[0]);
+      case ExprKind::kCast: {
+        const auto& c = static_cast<const Cast&>(e);
+        return c.keeps_bits ? scalar_bit_cast(e.dtype, c.a->dtype, a[0])
+                            : scalar_cast(e.dtype, c.a->dtype, a[0]);
+      }
       case ExprKind::kCheckedIndex: {
         const int64_t extent =
             std::max<int64_t>(size(static_cast<const CheckedIndex&>(e).extent), 0);

@@ -274,6 +274,20 @@ ExprRef cast(DataType dtype, ExprRef a) {
   return e;
 }
 
+ExprRef bit_cast(DataType dtype, ExprRef a) {
+  if (a->dtype == dtype) return a;
+  TENON_ASSERT(a->dtype.bits == dtype.bits && !a->dtype.is_bool() && !dtype.is_bool(),
+               "the bits of ", a->dtype, " as ", dtype);
+  if (const Literal* l = as_literal(a)) {
+    return make_literal(dtype, scalar_bit_cast(dtype, a->dtype, l->bits));
+  }
+  auto e = make<Cast>();
+  e->dtype = dtype;
+  e->a = std::move(a);
+  e->keeps_bits = true;
+  return e;
+}
+
 ExprRef checked_index(ExprRef i, Dim extent) {
   TENON_ASSERT(i->dtype == i64, "checked index of ", i->dtype);
   if (auto v = as_int(i)) {

@@ -109,6 +109,8 @@ struct Select : Expr {
 struct Cast : Expr {
   Cast() : Expr(ExprKind::kCast) {}
   ExprRef a;
+  // Instead of the value, the bits are kept: both dtypes have one width, and neither is bool.
+  bool keeps_bits = false;
 
   TENON_TYPE(TypeIndex::LoopCast);
 };
@@ -137,6 +139,7 @@ ExprRef unary(UnaryOp op, ExprRef a);
 ExprRef binary(BinaryOp op, ExprRef a, ExprRef b);
 ExprRef select(ExprRef condition, ExprRef if_true, ExprRef if_false);
 ExprRef cast(DataType dtype, ExprRef a);
+ExprRef bit_cast(DataType dtype, ExprRef a);
 ExprRef checked_index(ExprRef index, Dim extent);
 
 // The value of an integer or boolean literal; nullopt for anything else.

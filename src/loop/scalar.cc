@@ -9,12 +9,8 @@
 namespace tenon::loop {
 namespace {
 
-bool is_narrow(DataType t) {
-  return t == f16 || t == bf16;
-}
-
 double rounded(DataType t, double exact) {
-  if (is_narrow(t)) return round_to(t, static_cast<float>(exact));
+  if (t.is_narrow_float()) return round_to(t, static_cast<float>(exact));
   return round_to(t, exact);
 }
 
@@ -264,6 +260,12 @@ int64_t scalar_cast(DataType to, DataType from, int64_t a) {
   return float_bits(to == f64 ? to_double() : round_to(to, to_single()));
 }
 
+int64_t scalar_bit_cast(DataType to, DataType from, int64_t a) {
+  int64_t element = 0;
+  scalar_store(from, &element, a);
+  return scalar_load(to, &element);
+}
+
 int64_t scalar_load(DataType t, const void* p) {
   auto get = [&]<class T>(T v) {
     std::memcpy(&v, p, sizeof v);
@@ -272,7 +274,7 @@ int64_t scalar_load(DataType t, const void* p) {
   if (t.is_float()) {
     if (t == f32) return float_bits(get(float{}));
     if (t == f64) return float_bits(get(double{}));
-    return float_bits(narrow_value(t, get(uint16_t{})));
+    return float_bits(narrow_value(t, t.bytes() == 1 ? get(uint8_t{}) : get(uint16_t{})));
   }
   int64_t v = 0;
   switch (t.bytes()) {
@@ -298,7 +300,7 @@ void scalar_store(DataType t, void* p, int64_t value) {
     double d = as_float(value);
     if (t == f32) return put(static_cast<float>(d));
     if (t == f64) return put(d);
-    return put(narrow_bits(t, d));
+    value = narrow_bits(t, d);
   }
   switch (t.bytes()) {
     case 1:

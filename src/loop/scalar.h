@@ -2,7 +2,8 @@
 // folding and the evaluator.
 //
 // A scalar is an int64_t in the form of Literal::bits: integers and booleans by value (u64 as its
-// bits), floats as the bits of a double. f16 and bf16 are computed in f32 and rounded.
+// bits), floats as the bits of a double. Floats narrower than f32 are computed
+// in f32 and rounded.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,8 @@ int64_t scalar_unary(UnaryOp op, DataType dtype, int64_t a);
 // `dtype` is the operands'. nullopt for integer division or remainder by zero.
 std::optional<int64_t> scalar_binary(BinaryOp op, DataType dtype, int64_t a, int64_t b);
 int64_t scalar_cast(DataType to, DataType from, int64_t a);
+// The bits of an element as one of another dtype of its width. A signalling NaN may become quiet.
+int64_t scalar_bit_cast(DataType to, DataType from, int64_t a);
 
 // Reads and writes one element in a tensor's memory.
 int64_t scalar_load(DataType dtype, const void* element);

@@ -127,9 +127,11 @@ std::string expr_text(const ExprRef& root, Names* names,
                      ")");
         break;
       }
-      case ExprKind::kCast:
-        p.text = cat(e->dtype, "(", plain(static_cast<const Cast&>(*e).a), ")");
+      case ExprKind::kCast: {
+        const auto& c = static_cast<const Cast&>(*e);
+        p.text = cat(c.keeps_bits ? "bits_as_" : "", e->dtype, "(", plain(c.a), ")");
         break;
+      }
       case ExprKind::kCheckedIndex: {
         const auto& c = static_cast<const CheckedIndex&>(*e);
         p.text = cat("checked(", plain(c.index), " < ", to_text(c.extent), ")");

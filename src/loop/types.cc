@@ -71,7 +71,7 @@ const TypeInfo& Select::type_info() {
   return info;
 }
 const TypeInfo& Cast::type_info() {
-  static const Field fields[] = {field("a", &Cast::a)};
+  static const Field fields[] = {field("a", &Cast::a), field("keeps_bits", &Cast::keeps_bits)};
   static const TypeInfo info = type_of<Cast>("loop.Cast", fields, &Expr::type_info());
   return info;
 }

@@ -26,7 +26,8 @@ ExprRef with_operands(const ExprRef& e, const std::vector<ExprRef>& ops) {
     case ExprKind::kSelect:
       return select(ops[0], ops[1], ops[2]);
     case ExprKind::kCast:
-      return cast(e->dtype, ops[0]);
+      return static_cast<const Cast&>(*e).keeps_bits ? bit_cast(e->dtype, ops[0])
+                                                     : cast(e->dtype, ops[0]);
     case ExprKind::kCheckedIndex:
       return checked_index(ops[0], static_cast<const CheckedIndex&>(*e).extent);
   }

@@ -1,7 +1,6 @@
 #include "object/dtype.h"
 
 #include <charconv>
-#include <cmath>
 
 #include "support/error.h"
 
@@ -11,12 +10,19 @@ namespace {
 struct Family {
   std::string_view name, short_name;
   DLDataTypeCode code;
+  int bits = 0;  // 0: they follow the name
 };
 constexpr Family kFamilies[] = {
     {"float", "f", kDLFloat},
     {"int", "i", kDLInt},
     {"uint", "u", kDLUInt},
     {"bfloat", "bf", kDLBfloat},
+    {"float8_e4m3fn", "f8e4m3fn", kDLFloat8_e4m3fn, 8},
+    {"float8_e4m3fnuz", "f8e4m3fnuz", kDLFloat8_e4m3fnuz, 8},
+    {"float8_e5m2", "f8e5m2", kDLFloat8_e5m2, 8},
+    {"float8_e5m2fnuz", "f8e5m2fnuz", kDLFloat8_e5m2fnuz, 8},
+    {"float8_e8m0fnu", "f8e8m0fnu", kDLFloat8_e8m0fnu, 8},
+    {"float4_e2m1fn", "f4e2m1fn", kDLFloat4_e2m1fn, 4},
 };
 
 bool read_number(std::string_view& text, int& out) {
@@ -48,7 +54,8 @@ std::string to_text(DataType t) {
   } else {
     out = cat("type", t.code, '_', t.bits);
     for (const auto& f : kFamilies) {
-      if (f.code == t.code) out = cat(f.short_name, t.bits);
+      if (f.code == t.code && f.bits == 0) out = cat(f.short_name, t.bits);
+      if (f.code == t.code && f.bits == t.bits) out = f.short_name;
     }
   }
   if (t.lanes != 1) out += cat('x', t.lanes);
@@ -74,8 +81,9 @@ std::optional<DataType> parse_dtype(std::string_view text) {
   }
   if (!family) return std::nullopt;
   text.remove_prefix(length);
-  int bits = 0, lanes = 1;
-  if (!read_number(text, bits) || !valid_width(family->code, bits)) return std::nullopt;
+  int bits = family->bits, lanes = 1;
+  if (bits == 0 && (!read_number(text, bits) || !valid_width(family->code, bits)))
+    return std::nullopt;
   if (!text.empty()) {
     if (text[0] != 'x') return std::nullopt;
     text.remove_prefix(1);
@@ -83,15 +91,6 @@ std::optional<DataType> parse_dtype(std::string_view text) {
       return std::nullopt;
   }
   return DataType(family->code, bits, lanes);
-}
-
-// A sign, 5 bits of exponent, 10 of fraction.
-double half_value(uint16_t bits) {
-  int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double magnitude = exponent == 31  ? (fraction ? NAN : INFINITY)
-                     : exponent == 0 ? std::ldexp(fraction, -24)
-                                     : std::ldexp(1024 + fraction, exponent - 25);
-  return bits & 0x8000 ? -magnitude : magnitude;
 }
 
 }  // namespace tenon

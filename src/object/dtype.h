@@ -39,7 +39,12 @@ struct DataType {
   // Bytes of an element; an element narrower than a byte takes a whole byte.
   constexpr int64_t bytes() const { return (int64_t{bits} * lanes + 7) / 8; }
 
-  constexpr bool is_float() const { return code == kDLFloat || code == kDLBfloat; }
+  constexpr bool is_float() const {
+    return code == kDLFloat || code == kDLBfloat ||
+           (code >= kDLFloat8_e3m4 && code <= kDLFloat4_e2m1fn);
+  }
+  // A float that is computed with as f32 and rounded.
+  constexpr bool is_narrow_float() const { return is_float() && bits < 32; }
   constexpr bool is_signed_int() const { return code == kDLInt; }
   constexpr bool is_unsigned_int() const { return code == kDLUInt; }
   constexpr bool is_int() const { return is_signed_int() || is_unsigned_int(); }
@@ -50,9 +55,20 @@ static_assert(sizeof(DataType) == sizeof(DLDataType));
 
 inline constexpr DataType f16{kDLFloat, 16}, f32{kDLFloat, 32}, f64{kDLFloat, 64},
     bf16{kDLBfloat, 16};
+// Named by their bits of exponent and fraction: fn has no infinities, uz no negative zero.
+inline constexpr DataType f8e4m3fn{kDLFloat8_e4m3fn, 8}, f8e4m3fnuz{kDLFloat8_e4m3fnuz, 8},
+    f8e5m2{kDLFloat8_e5m2, 8}, f8e5m2fnuz{kDLFloat8_e5m2fnuz, 8}, f8e8m0fnu{kDLFloat8_e8m0fnu, 8},
+    f4e2m1fn{kDLFloat4_e2m1fn, 4};
+// A byte per element, with its value as an i8 or u8.
+inline constexpr DataType i2{kDLInt, 2}, i4{kDLInt, 4}, u2{kDLUInt, 2}, u4{kDLUInt, 4};
 inline constexpr DataType i8{kDLInt, 8}, i16{kDLInt, 16}, i32{kDLInt, 32}, i64{kDLInt, 64};
 inline constexpr DataType u8{kDLUInt, 8}, u16{kDLUInt, 16}, u32{kDLUInt, 32}, u64{kDLUInt, 64};
 inline constexpr DataType boolean{kDLBool, 8};  // one byte, 0 or 1; written "bool"
+
+// The element types that a tensor may have, in words.
+inline constexpr std::string_view kTensorDtypes =
+    "bool, i2 to i64, u2 to u64, f4e2m1fn, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, "
+    "f16, bf16, f32 or f64";
 
 // Wraps an integer to an integer type; for bool, returns value != 0.
 constexpr int64_t wrap_to(DataType dtype, int64_t value) {
@@ -63,12 +79,10 @@ constexpr int64_t wrap_to(DataType dtype, int64_t value) {
                                : static_cast<int64_t>(up >> shift);
 }
 
-// The value of an f16, given its bits.
-double half_value(uint16_t bits);
-
-// The name in Tenon's language: "f32", "i64", "bool", "bf16", "f32x4"; "void" for none.
+// The name in Tenon's language: "f32", "i64", "bool", "bf16", "f8e5m2", "f32x4"; "void" for none.
 std::string to_text(DataType t);
-// Parses these names and NumPy's: "float32", "int64", "bfloat16"; nullopt for any other text.
+// Parses these names and NumPy's, including those of the package ml_dtypes: "float32", "int64",
+// "bfloat16", "float8_e5m2"; nullopt for any other text.
 std::optional<DataType> parse_dtype(std::string_view text);
 // A tensor's type in Tenon's language, the notation of every message: "tensor[n, 4; f32]" for the
 // sizes "n, 4"; "tensor[f32]", of rank 0, for none.

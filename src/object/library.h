@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "object/function.h"
 #include "object/module.h"
 
 namespace tenon {
@@ -37,3 +38,15 @@ extern const char kBuildId[];
 inline constexpr char kPrivateVersion[] = "TENON_PRIVATE_";
 
 }  // namespace tenon
+
+// The entry point of a shared object whose functions `init`, a function without arguments,
+// registers.
+#define TENON_LIBRARY_ENTRY(init)                                                      \
+  extern "C" __attribute__((visibility("default"))) int tenon_register_library(void) { \
+    try {                                                                              \
+      init();                                                                          \
+      return 0;                                                                        \
+    } catch (...) {                                                                    \
+      return tenon::set_current_exception();                                           \
+    }                                                                                  \
+  }

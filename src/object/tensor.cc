@@ -1,6 +1,7 @@
 #include "object/tensor.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -118,7 +119,7 @@ inline Fault fault_in(const DLTensor& t) {
   if (fault == Fault::DType) {
     throw Error(ErrorKind::Unsupported,
                 cat("a tensor can't have elements of type ", to_text(DataType(t.dtype))))
-        .expected("bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64");
+        .expected(kTensorDtypes);
   }
   std::string found = "no data";
   if (fault == Fault::NoShape) found = "no shape";
@@ -175,13 +176,20 @@ bool is_tensor_dtype(DataType t) {
   switch (t.code) {
     case kDLInt:
     case kDLUInt:
-      return t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64;
+      return t.bits >= 2 && t.bits <= 64 && std::has_single_bit(unsigned{t.bits});
     case kDLFloat:
       return t.bits == 16 || t.bits == 32 || t.bits == 64;
     case kDLBfloat:
       return t.bits == 16;
     case kDLBool:
+    case kDLFloat8_e4m3fn:
+    case kDLFloat8_e4m3fnuz:
+    case kDLFloat8_e5m2:
+    case kDLFloat8_e5m2fnuz:
+    case kDLFloat8_e8m0fnu:
       return t.bits == 8;
+    case kDLFloat4_e2m1fn:
+      return t.bits == 4;
     default:
       return false;
   }

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "object/function.h"
+#include "object/packed_elements.h"
 #include "object/reflect.h"
 #include "support/poll.h"
 #include "support/test_error.h"
@@ -228,7 +230,7 @@ TEST(Dlpack, WhatCannotBeTakenIsDeletedAndSaid) {
       {[](Foreign& f) { f.strides[0] = INT64_MAX; }, "found     strides [9223372036854775807, 3]"},
       {[](Foreign& f) { f.strides[0] = INT64_MIN; }, "found     strides [-9223372036854775808, 3]"},
       {[](Foreign& f) { f.versioned.dl_tensor.data = nullptr; }, "found     no data"},
-      {[](Foreign& f) { f.versioned.dl_tensor.dtype.bits = 4; }, "elements of type i4"},
+      {[](Foreign& f) { f.versioned.dl_tensor.dtype.bits = 3; }, "elements of type i3"},
       {[](Foreign& f) { f.versioned.dl_tensor.dtype.lanes = 2; }, "elements of type i32x2"},
       {[](Foreign& f) { f.versioned.version.major = 2; }, "unsupported version"},
   };
@@ -238,6 +240,51 @@ TEST(Dlpack, WhatCannotBeTakenIsDeletedAndSaid) {
     std::string text = failure_of([&] { Tensor::from_dlpack(&f.versioned); });
     EXPECT_NE(text.find(c.message), std::string::npos) << text;
     EXPECT_EQ(f.deleted, 1) << c.message;
+  }
+}
+
+TEST(Dlpack, PackedElementsGetAByteEach) {
+  Foreign f;
+  uint8_t data[3] = {0x1f, 0x80, 0x97};
+  f.versioned.dl_tensor.dtype = DataType(i4);
+  f.versioned.dl_tensor.data = data;
+  f.versioned.dl_tensor.strides = nullptr;
+  Tensor t = Tensor::from_dlpack(&f.versioned);
+  EXPECT_EQ(f.deleted, 1);
+  const auto* d = t.data_as<int8_t>();
+  EXPECT_EQ(std::vector<int8_t>(d, d + 6), (std::vector<int8_t>{-1, 1, 0, -8, 7, -7}));
+
+  DLManagedTensorVersioned* out = t.to_dlpack_versioned();
+  EXPECT_EQ(out->flags, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED);
+  EXPECT_EQ(Tensor::from_dlpack(out).data(), t.data());
+  EXPECT_NE(failure_of([&] { t.to_dlpack(true); }).find("a byte per element of i4"),
+            std::string::npos);
+}
+
+TEST(Dlpack, PackedElementsWithStridesAreRefused) {
+  Foreign f;
+  f.versioned.dl_tensor.dtype = DataType(u2);
+  EXPECT_NE(
+      failure_of([&] { Tensor::from_dlpack(&f.versioned); }).find("packed elements with strides"),
+      std::string::npos);
+  EXPECT_EQ(f.deleted, 1);
+}
+
+TEST(PackedElements, ComeBack) {
+  for (DataType t : {i2, u2, i4, u4, f4e2m1fn}) {
+    for (int64_t n : {0, 1, 3, 4, 9}) {
+      const Tensor whole = Tensor::empty({n}, t);
+      for (int64_t i = 0; i < n; ++i) {
+        const DataType number(t == i2 || t == i4 ? kDLInt : kDLUInt, t.bits);
+        whole.data_as<int8_t>()[i] = static_cast<int8_t>(wrap_to(number, 5 * i + 3));
+      }
+      const std::string packed = pack_elements(whole);
+      EXPECT_EQ(static_cast<int64_t>(packed.size()), packed_bytes(t, n));
+      const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(packed.data()),
+                                           packed.size());
+      const Tensor back = unpack_elements(bytes, whole.shape(), t);
+      EXPECT_EQ(std::memcmp(back.data(), whole.data(), static_cast<size_t>(n)), 0) << to_text(t);
+    }
   }
 }
 

@@ -15,6 +15,7 @@ std::string type_name(DataType dtype) {
   if (dtype == f64) return "double";
   if (dtype.is_bool()) return "bool";
   if (dtype == bf16) return "bfloat16";
+  if (dtype.is_float() && dtype.bits < 16) return to_text(dtype);
   return cat(dtype.is_float()          ? "float"
              : dtype.is_unsigned_int() ? "uint"
                                        : "int",

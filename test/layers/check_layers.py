@@ -4,7 +4,7 @@
 A file belongs to the longest folder of layers.txt that contains it. It may include its own folder and
 those in the folder's line (`*`: all folders). Tests (`*_test.cc`, `*_testing.h`) may also include the
 folders of the `+test` line. An edge that no #include uses is a violation too. Only the folders of a line
-`<PREFIX>: FOLDER...` may include headers with that prefix. The line `end of runtime` is for
+`<PREFIX>: FOLDER...` may include headers with that prefix. The lines of MARKS are for
 cmake/layers.cmake. A source that has a header of its name must
 include it first, which proves that the header compiles alone (other headers get a generated source:
 cmake/layers.cmake).
@@ -23,7 +23,7 @@ SUFFIXES = (".h", ".cc", ".c", ".inc", ".def")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 TESTS = ("_test.cc", "_testing.h")
 LINE = re.compile(r"(<?[\w./+*-]+>?):\s*(.*)")
-END_OF_RUNTIME = "end of runtime"
+MARKS = ("end of runtime", "end of the runtime's libraries")
 # Not layers: input to tests, and programs built against an installed Tenon or a peer.
 PUBLIC = "include/tenon"
 
@@ -41,7 +41,7 @@ class Layers:
         for number, line in enumerate(text.splitlines(), 1):
             line = line.split("#")[0].strip()
             match = LINE.fullmatch(line)
-            if not line or line == END_OF_RUNTIME:
+            if not line or line in MARKS:
                 continue
             if not match:
                 self.errors.append(f"layers.txt:{number}: expected FOLDER: FOLDER..., found {line!r}")

@@ -232,6 +232,7 @@ void library(Meter& meter) {
   Tensor boxes = numbers({1, few, 4}), scores = numbers({1, 1, few});
   for (int64_t i = 0; i < 4 * few; ++i)
     boxes.data_as<float>()[i] = static_cast<float>(10 * (i / 4) + 5 * (i % 4 / 2));
+  const Tensor signal = numbers({4 * few, 1}), matrix = numbers({1000, 1000});
   Tensor most = Tensor::empty({1}, i64);
   most.data_as<int64_t>()[0] = few;
   meter.start();
@@ -245,6 +246,10 @@ void library(Meter& meter) {
   meter.report("tenon.unique");
   call("tenon.non_max_suppression", {boxes, scores, most, Any(), Any(), int64_t{0}});
   meter.report("tenon.non_max_suppression");
+  call("tenon.dft", {signal, int64_t{1000003}, int64_t{0}, int64_t{0}, int64_t{0}});
+  meter.report("tenon.dft");
+  call("tenon.det", {matrix});
+  meter.report("tenon.det");
 }
 
 void arrays_and_strings(Meter& meter) {

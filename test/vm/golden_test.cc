@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "library/algorithms/register.h"
 #include "object/array.h"
 #include "object/cell.h"
 #include "object/registry.h"
@@ -75,6 +76,7 @@ std::string squeezed(std::string_view text) {
 ProgramOptions options_for_files() {
   static const bool once = [] {
     register_builtins();
+    register_algorithms();
     register_typed("test.add", [](int64_t a, int64_t b) { return a + b; });
     register_typed("test.fail", [](const Any&) -> int64_t {
       throw Error(ErrorKind::Runtime, "the host refuses");

@@ -32,9 +32,10 @@ double element_as_double(const Tensor& tensor, int64_t i) {
   const DataType t = tensor.dtype();
   if (t == f32) return at<float>(tensor, i);
   if (t == f64) return at<double>(tensor, i);
-  if (t == f16 || t == bf16) return narrow_value(t, at<uint16_t>(tensor, i));
-  if (t == boolean || t == u8) return at<uint8_t>(tensor, i);
-  if (t == i8) return at<int8_t>(tensor, i);
+  if (t.is_narrow_float())
+    return narrow_value(t, t.bytes() == 1 ? at<uint8_t>(tensor, i) : at<uint16_t>(tensor, i));
+  if (t == boolean) return at<uint8_t>(tensor, i);
+  if (t.bytes() == 1) return static_cast<double>(wrap_to(t, at<uint8_t>(tensor, i)));
   if (t == i16) return at<int16_t>(tensor, i);
   if (t == u16) return at<uint16_t>(tensor, i);
   if (t == i32) return at<int32_t>(tensor, i);

@@ -55,11 +55,29 @@ inline std::optional<DLDataType> element_type(std::string_view name) {
     DLDataType dtype;
   };
   static constexpr Row kRows[] = {
-      {"bool", {kDLBool, 8, 1}},  {"i8", {kDLInt, 8, 1}},       {"i16", {kDLInt, 16, 1}},
-      {"i32", {kDLInt, 32, 1}},   {"i64", {kDLInt, 64, 1}},     {"u8", {kDLUInt, 8, 1}},
-      {"u16", {kDLUInt, 16, 1}},  {"u32", {kDLUInt, 32, 1}},    {"u64", {kDLUInt, 64, 1}},
-      {"f16", {kDLFloat, 16, 1}}, {"bf16", {kDLBfloat, 16, 1}}, {"f32", {kDLFloat, 32, 1}},
+      {"bool", {kDLBool, 8, 1}},
+      {"i8", {kDLInt, 8, 1}},
+      {"i16", {kDLInt, 16, 1}},
+      {"i32", {kDLInt, 32, 1}},
+      {"i64", {kDLInt, 64, 1}},
+      {"u8", {kDLUInt, 8, 1}},
+      {"u16", {kDLUInt, 16, 1}},
+      {"u32", {kDLUInt, 32, 1}},
+      {"u64", {kDLUInt, 64, 1}},
+      {"f16", {kDLFloat, 16, 1}},
+      {"bf16", {kDLBfloat, 16, 1}},
+      {"f32", {kDLFloat, 32, 1}},
       {"f64", {kDLFloat, 64, 1}},
+      {"i2", {kDLInt, 2, 1}},
+      {"i4", {kDLInt, 4, 1}},
+      {"u2", {kDLUInt, 2, 1}},
+      {"u4", {kDLUInt, 4, 1}},
+      {"f4e2m1fn", {kDLFloat4_e2m1fn, 4, 1}},
+      {"f8e4m3fn", {kDLFloat8_e4m3fn, 8, 1}},
+      {"f8e4m3fnuz", {kDLFloat8_e4m3fnuz, 8, 1}},
+      {"f8e5m2", {kDLFloat8_e5m2, 8, 1}},
+      {"f8e5m2fnuz", {kDLFloat8_e5m2fnuz, 8, 1}},
+      {"f8e8m0fnu", {kDLFloat8_e8m0fnu, 8, 1}},
   };
   const auto row = std::ranges::find(kRows, name, &Row::name);
   return row == std::end(kRows) ? std::nullopt : std::optional(row->dtype);

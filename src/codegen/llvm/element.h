@@ -1,5 +1,6 @@
-// Elements in registers and in memory: booleans are i1 and a byte, 16-bit floats are f32 and their
-// bits; all others are the same in both. Private to this folder: it exposes LLVM types.
+// Elements in registers and in memory: booleans are i1 and a byte, integers narrower than a byte
+// their own type and a byte, floats narrower than f32 are f32 and their bits; all others are the
+// same in both. Private to this folder: it exposes LLVM types.
 #pragma once
 
 #include <string_view>
@@ -18,7 +19,8 @@ llvm::Type* memory_type(const ModuleWriter& m, DataType t);
 // For scalars and vectors alike.
 llvm::Value* from_memory(ModuleWriter& m, Builder& b, llvm::Value* v, DataType t);
 llvm::Value* to_memory(ModuleWriter& m, Builder& b, llvm::Value* v, DataType t);
-// A register's value, rounded to `t`: only matters for 16-bit floats, which are computed in f32.
+// A register's value, rounded to `t`: only matters for floats narrower than
+// f32, which are computed in it.
 llvm::Value* rounded(ModuleWriter& m, Builder& b, llvm::Value* v, DataType t);
 
 }  // namespace tenon::codegen

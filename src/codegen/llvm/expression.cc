@@ -68,6 +68,7 @@ Value ExpressionWriter::compute(const loop::Expr& e) {
     case ExprKind::kCast: {
       const auto& c = static_cast<const loop::Cast&>(e);
       Value a = value(*c.a);
+      if (c.keeps_bits) return {operators_.reinterpret(a.v, c.a->dtype, c.dtype), a.lanes};
       return {operators_.convert(a.v, c.a->dtype, c.dtype), a.lanes};
     }
     case ExprKind::kCheckedIndex:

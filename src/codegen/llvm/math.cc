@@ -366,58 +366,6 @@ Num Math::erf_f64(Num x) {
 
 // ---- 16-bit floats ---------------------------------------------------------------------------
 
-Num Math::from_half(Num bits) {
-  Builder& b = *bits.b;
-  if (has_half_conversion_) {
-    llvm::Value* half = b.CreateBitCast(bits.v, bits.shape_of(b.getHalfTy()));
-    return {&b, b.CreateFPExt(half, bits.shape_of(b.getFloatTy()))};
-  }
-  Num wide = {&b, b.CreateZExt(bits.v, bits.shape_of(b.getInt32Ty()))};
-  Num magnitude = shl(wide & 0x7fff, 13);
-  // The bias of a half's exponent is 112 less; the product is exact for denormals too.
-  Num value = (magnitude.float_bits() * 0x1p112).int_bits();
-  Num special = !below(magnitude, 0x7c00u << 13);
-  value = pick(special, magnitude | 0x7f800000, value);
-  return (value | shl(wide & 0x8000, 16)).float_bits();
-}
-
-Num Math::to_half(Num x) {
-  Builder& b = *x.b;
-  if (has_half_conversion_) {
-    llvm::Value* half = b.CreateFPTrunc(x.v, x.shape_of(b.getHalfTy()));
-    return {&b, b.CreateBitCast(half, x.shape_of(b.getInt16Ty()))};
-  }
-  Num bits = x.int_bits();
-  Num magnitude = bits & 0x7fffffff;
-  Num nan = !below(magnitude, 0x7f800001);
-  Num huge = !below(magnitude, 0x47800000);  // 2^16 or more
-  Num tiny = below(magnitude, 0x38800000);   // below 2^-14: a denormal half
-  // 0.5 has the same unit in the last place as denormal halves: the addition rounds to it.
-  Num denormal = sub((magnitude.float_bits() + 0.5).int_bits(), 0x3f000000);
-  Num odd = lshr(magnitude, 13) & 1;
-  Num normal = lshr(add(add(sub(magnitude, 112u << 23), 0xfff), odd), 13);
-  Num result = pick(tiny, denormal, normal);
-  result = pick(huge, pick(nan, bits.i(0x7e00), bits.i(0x7c00)), result);
-  result = result | (lshr(bits, 16) & 0x8000);
-  return {&b, b.CreateTrunc(result.v, x.shape_of(b.getInt16Ty()))};
-}
-
-Num Math::from_bfloat(Num bits) {
-  Builder& b = *bits.b;
-  Num wide = {&b, b.CreateZExt(bits.v, bits.shape_of(b.getInt32Ty()))};
-  return shl(wide, 16).float_bits();
-}
-
-Num Math::to_bfloat(Num x) {
-  Builder& b = *x.b;
-  Num bits = x.int_bits();
-  Num odd = lshr(bits, 16) & 1;
-  Num rounded = add(add(bits, 0x7fff), odd);
-  Num quiet = bits | 0x400000;
-  Num result = lshr(pick(is_nan(x), quiet, rounded), 16);
-  return {&b, b.CreateTrunc(result.v, x.shape_of(b.getInt16Ty()))};
-}
-
 Num Math::round_to_odd(Num x) {
   Num narrow = x.to_f32();
   Num back = narrow.to_f64();

@@ -37,12 +37,12 @@ class Math {
   // Rounding to an integral float: kFloor, kCeil, kTrunc, kRoundEven.
   Num round(loop::UnaryOp how, Num x);
 
-  // 16-bit floats are stored as their bits and computed in f32; `to_` rounds to even.
-  Num from_half(Num bits);
-  Num to_half(Num x);
-  Num from_bfloat(Num bits);
-  Num to_bfloat(Num x);
-  // f64 to f32, with the last bit set if inexact: rounding that to 16 bits then rounds only once.
+  // Floats narrower than f32 are stored as their bits and computed in f32; `to_narrow` rounds as
+  // round_to does (object/narrow_float.h).
+  Num from_narrow(Num bits, DataType dtype);
+  Num to_narrow(Num x, DataType dtype);
+  // f64 to f32, with the last bit set if inexact: rounding that to a narrower type then rounds only
+  // once.
   Num round_to_odd(Num x);
 
  private:
@@ -111,6 +111,11 @@ class Math {
   Num table(const char* name, llvm::ArrayRef<double> values, Num index);
 
   llvm::Module& module_;
+  Num from_half(Num bits);
+  Num to_half(Num x);
+  Num from_bfloat(Num bits);
+  Num to_bfloat(Num x);
+
   bool has_fma_, has_rounding_, has_half_conversion_;
   std::function<void(llvm::Function*)> prepare_;
 };

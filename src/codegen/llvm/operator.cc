@@ -290,4 +290,10 @@ llvm::Value* OperatorWriter::convert(llvm::Value* v, DataType from, DataType to)
   return rounded(v, to);
 }
 
+llvm::Value* OperatorWriter::reinterpret(llvm::Value* v, DataType from, DataType to) {
+  const Num stored = {&b_, to_memory(f_.m, b_, v, from)};
+  llvm::Type* type = stored.shape_of(memory_type(f_.m, to));
+  return from_memory(f_.m, b_, b_.CreateBitCast(stored.v, type), to);
+}
+
 }  // namespace tenon::codegen

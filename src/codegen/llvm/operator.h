@@ -18,6 +18,7 @@ class OperatorWriter {
   // For two scalars, or two vectors, of integers or booleans.
   llvm::Value* integer_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b);
   llvm::Value* convert(llvm::Value* v, DataType from, DataType to);
+  llvm::Value* reinterpret(llvm::Value* v, DataType from, DataType to);  // the same bits
 
  private:
   llvm::Value* integer_division(const loop::Binary& e, llvm::Value* a, llvm::Value* b);

@@ -9,8 +9,14 @@ namespace tenon::graph {
 namespace {
 
 // The type of each bit.
-constexpr DataType kMembers[] = {boolean, i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64};
+constexpr DataType kMembers[] = {
+    boolean, i8, i16, i32, i64, u8,       u16,      u32,        u64,    f16,        bf16,     f32,
+    f64,     i2, i4,  u2,  u4,  f4e2m1fn, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu};
 static_assert(uint32_t{1} << std::size(kMembers) == static_cast<uint32_t>(kAll) + 1);
+
+bool contains_all(DtypeSet set, DtypeSet part) {
+  return (static_cast<uint32_t>(part) & ~static_cast<uint32_t>(set)) == 0;
+}
 
 }  // namespace
 
@@ -34,21 +40,25 @@ std::vector<DataType> members(DtypeSet set) {
 
 std::string describe(DtypeSet set) {
   constexpr std::pair<DtypeSet, const char*> kNamed[] = {
-      {kSigned, "a signed integer"},
-      {kUnsigned, "an unsigned integer"},
-      {kFloats, "a float"},
-      {kInts, "an integer"},
-      {kNumbers, "a number"},
-      {kInts | kBools, "an integer or bool"},
-      {kAll, "bool, an integer of 8 to 64 bits, f16, f32 or f64"},
+      {kSigned, "a signed integer"},  {kUnsigned, "an unsigned integer"},
+      {kFloats, "a float"},           {kInts, "an integer"},
+      {kNumbers, "a number"},         {kInts | kBools, "an integer or bool"},
+      {kOrdered, "bool or a number"}, {kAll, "any element type"},
       {kAny, "any element type"}};
   for (const auto& [named, text] : kNamed) {
     if (set == named) return text;
   }
-  const std::vector<DataType> types = members(set);
+  std::vector<std::string> names;
+  for (DataType t : members(set)) {
+    if (!contains(kNarrow, t) || !contains_all(set, kNarrow)) names.push_back(to_text(t));
+  }
+  if (contains_all(set, kNarrow)) {
+    names.emplace_back("an integer of 2 or 4 bits");
+    names.emplace_back("a float of 4 or 8 bits");
+  }
   std::string out;
-  for (size_t i = 0; i < types.size(); ++i) {
-    out += cat(i == 0 ? "" : i + 1 == types.size() ? " or " : ", ", types[i]);
+  for (size_t i = 0; i < names.size(); ++i) {
+    out += cat(i == 0 ? "" : i + 1 == names.size() ? " or " : ", ", names[i]);
   }
   return out;
 }

@@ -20,13 +20,17 @@ constexpr DtypeSet operator|(DtypeSet a, DtypeSet b) {
 DtypeSet only(DataType dtype);
 
 inline constexpr DtypeSet kBools{0x1};
-inline constexpr DtypeSet kSigned{0x1e};     // i8 i16 i32 i64
-inline constexpr DtypeSet kUnsigned{0x1e0};  // u8 u16 u32 u64
-inline constexpr DtypeSet kFloats{0xe00};    // f16 f32 f64
-inline constexpr DtypeSet kIndices{0x18};    // i32 i64
+inline constexpr DtypeSet kSigned{0x1e};            // i8 i16 i32 i64
+inline constexpr DtypeSet kUnsigned{0x1e0};         // u8 u16 u32 u64
+inline constexpr DtypeSet kFloats{0x1e00};          // f16 bf16 f32 f64
+inline constexpr DtypeSet kNarrowInts{0x1e000};     // i2 i4 u2 u4
+inline constexpr DtypeSet kNarrowFloats{0x7e0000};  // of 4 and 8 bits
+inline constexpr DtypeSet kIndices{0x18};           // i32 i64
 inline constexpr DtypeSet kInts = kSigned | kUnsigned;
 inline constexpr DtypeSet kNumbers = kInts | kFloats;
-inline constexpr DtypeSet kAll = kNumbers | kBools;
+inline constexpr DtypeSet kNarrow = kNarrowInts | kNarrowFloats;  // for storage: moved and cast
+inline constexpr DtypeSet kOrdered = kNumbers | kBools;
+inline constexpr DtypeSet kAll = kOrdered | kNarrow;
 inline constexpr DtypeSet kAny{0xffffffff};  // including types without a bit
 
 bool contains(DtypeSet set, DataType dtype);

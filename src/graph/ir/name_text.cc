@@ -150,11 +150,10 @@ std::string element_text(DataType dtype, const void* e) {
     uint8_t b = read<uint8_t>(e);
     return b > 1 ? cat(int{b}) : b ? "true" : "false";
   }
-  if (dtype == i8) return cat(int{read<int8_t>(e)});
+  if (dtype.is_int() && dtype.bits <= 8) return cat(wrap_to(dtype, read<uint8_t>(e)));
   if (dtype == i16) return cat(read<int16_t>(e));
   if (dtype == i32) return cat(read<int32_t>(e));
   if (dtype == i64) return cat(read<int64_t>(e));
-  if (dtype == u8) return cat(int{read<uint8_t>(e)});
   if (dtype == u16) return cat(read<uint16_t>(e));
   if (dtype == u32) return cat(read<uint32_t>(e));
   if (dtype == u64) return cat(read<uint64_t>(e));
@@ -163,15 +162,11 @@ std::string element_text(DataType dtype, const void* e) {
     float f = read<float>(e);
     return std::isnan(f) ? nan_text(std::bit_cast<uint32_t>(f), 0x7fc00000) : with_point(cat(f));
   }
-  if (dtype == f16) {
-    uint16_t bits = read<uint16_t>(e);
-    double v = half_value(bits);
-    return std::isnan(v) ? nan_text(bits, 0x7e00) : with_point(cat(static_cast<float>(v)));
-  }
-  if (dtype == bf16) {
-    uint16_t bits = read<uint16_t>(e);
-    auto v = static_cast<float>(narrow_value(bf16, bits));
-    return std::isnan(v) ? nan_text(bits, 0x7fc0) : with_point(cat(v));
+  if (dtype.is_narrow_float()) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, e, static_cast<size_t>(dtype.bytes()));
+    const auto v = static_cast<float>(narrow_value(dtype, bits));
+    return std::isnan(v) ? nan_text(bits, narrow_bits(dtype, NAN)) : with_point(cat(v));
   }
   // Other element types: their bytes.
   std::string out = "0x";

@@ -48,8 +48,7 @@ void InferContext::require_dtypes() const {
     const DataType dtype = tensor ? tensor->dtype : scalar->dtype;
     const OperandSpec& spec = op_.operands[std::min(i, op_.operands.size() - 1)];
     if (contains(spec.dtypes, dtype)) continue;
-    fail(cat(operand_text(i), " is ", to_text(dtype), ", expected ", describe(spec.dtypes),
-             dtype == bf16 ? "; no operator takes bf16" : ""));
+    fail(cat(operand_text(i), " is ", to_text(dtype), ", expected ", describe(spec.dtypes)));
   }
 }
 

@@ -239,8 +239,9 @@ loop::ExprRef ScalarParser::word(const Token& t) {
 }
 
 loop::ExprRef ScalarParser::function(const Token& t) {
-  if (t.text == "cast") {
+  if (t.text == "cast" || t.text == "bit_cast") {
     auto e = make<loop::Cast>();
+    e->keeps_bits = t.text == "bit_cast";
     e->dtype = p_.dtype();
     comma();
     e->a = expr();

@@ -159,7 +159,7 @@ DataType Parser::dtype() {
   }
   fail(t.kind == TokenKind::kWord ? cat("there is no element type '", t.text, "'")
                                   : "an element type is missing",
-       "bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64");
+       std::string(kTensorDtypes));
 }
 
 // tensor[n, 4; f32]  tensor[f32]  tensor[rank=2; f32]  tensor[*; f32]  tensor[n; f32; device=1]

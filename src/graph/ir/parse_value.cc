@@ -96,8 +96,8 @@ void Parser::element(DataType dtype, void* out) {
       uint64_t bits = std::bit_cast<uint64_t>(v);
       bool plain = bits == 0x7ff8000000000000;
       if (dtype == f32) bits = plain ? 0x7fc00000 : bits & 0xffffffff;
-      if (dtype == f16) bits = plain ? 0x7e00 : bits & 0xffff;
-      if (dtype == bf16) bits = plain ? 0x7fc0 : bits & 0xffff;
+      if (dtype.is_narrow_float())
+        bits = plain ? narrow_bits(dtype, v) : bits & ((uint64_t{1} << dtype.bits) - 1);
       std::memcpy(out, &bits, static_cast<size_t>(dtype.bytes()));  // little-endian
       double back = loop::as_float(loop::scalar_load(dtype, out));
       if (!std::isnan(back)) fail_at(first, cat("these bits are not a NaN of ", to_text(dtype)));
@@ -214,7 +214,7 @@ Operand Parser::scalar_constant(DataType dtype) {
     return dtype.is_bool() ? constant_bool(bits != 0) : constant_int(bits, dtype);
   }
   const double v = float_value(first.word("nan") ? f64 : dtype);
-  if (std::isfinite(v) && std::isinf(loop::round_to(dtype, v))) {
+  if (std::isfinite(v) && !std::isfinite(loop::round_to(dtype, v))) {
     fail_at(first, cat("this number is too large for ", to_text(dtype)), cat("f64(", v, ")"));
   }
   return constant_float(dtype, v);

@@ -172,9 +172,11 @@ ScalarPrinter::Part ScalarPrinter::part(const Expr& e,
           cat("select(", plain(s.condition), ", ", plain(s.if_true), ", ", plain(s.if_false), ")");
       break;
     }
-    case ExprKind::kCast:
-      p.text = cat("cast(", to_text(e.dtype), ", ", plain(static_cast<const Cast&>(e).a), ")");
+    case ExprKind::kCast: {
+      const auto& c = static_cast<const Cast&>(e);
+      p.text = cat(c.keeps_bits ? "bit_cast(" : "cast(", to_text(e.dtype), ", ", plain(c.a), ")");
       break;
+    }
     case ExprKind::kCheckedIndex: {
       const auto& c = static_cast<const CheckedIndex&>(e);
       p.text = cat("checked(", plain(c.index), ", ", dim_text(c.extent), ")");

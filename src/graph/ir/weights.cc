@@ -13,14 +13,35 @@ namespace tenon::graph {
 
 namespace {
 
+// Those of safetensors, and ours for types that it lacks or, as an F4, packs.
 struct NamedDtype {
   const char* name;
   DataType dtype;
 };
 constexpr NamedDtype kDtypes[] = {
-    {"BOOL", boolean}, {"I8", i8},   {"I16", i16},   {"I32", i32}, {"I64", i64},
-    {"U8", u8},        {"U16", u16}, {"U32", u32},   {"U64", u64}, {"F16", f16},
-    {"F32", f32},      {"F64", f64}, {"BF16", bf16},
+    {"BOOL", boolean},
+    {"I8", i8},
+    {"I16", i16},
+    {"I32", i32},
+    {"I64", i64},
+    {"U8", u8},
+    {"U16", u16},
+    {"U32", u32},
+    {"U64", u64},
+    {"F16", f16},
+    {"F32", f32},
+    {"F64", f64},
+    {"BF16", bf16},
+    {"F8_E4M3", f8e4m3fn},
+    {"F8_E5M2", f8e5m2},
+    {"F8_E8M0", f8e8m0fnu},
+    {"F8_E4M3FNUZ", f8e4m3fnuz},
+    {"F8_E5M2FNUZ", f8e5m2fnuz},
+    {"F4_E2M1", f4e2m1fn},
+    {"I2", i2},
+    {"I4", i4},
+    {"U2", u2},
+    {"U4", u4},
 };
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {

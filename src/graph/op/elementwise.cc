@@ -93,6 +93,31 @@ Values absolute(const InferContext& cx, const TensorType& result) {
   return fitting(result.dtype, *values);
 }
 
+// ---- bit_cast ----
+
+TypeRef infer_bit_cast(InferContext& cx) {
+  const DataType from = cx.tensor(0).dtype, to = cx.attr_dtype("dtype");
+  if (!contains(kNumbers, to) || to.bits != from.bits) {
+    cx.fail(cat("'dtype' is ", to_text(to), ", expected a number of ", int{from.bits}, " bits"));
+  }
+  return tensor_type(to, dims_of(cx.tensor(0)));
+}
+
+Scalar bit_cast_element(const InferContext& cx, const Elements& x) {
+  return loop::bit_cast(cx.attr_dtype("dtype"), x[0]);
+}
+
+Sample sample_bit_cast(const Operator& op, uint64_t seed) {
+  Random random(seed);
+  const DataType from = random.dtype(op.operands[0].dtypes);
+  std::vector<DataType> same_width;
+  for (DataType to : members(kNumbers)) {
+    if (to.bits == from.bits) same_width.push_back(to);
+  }
+  return {{sample_tensor(from, random.shape(0, 4))},
+          attrs({{"dtype", Any(random.pick(same_width))}})};
+}
+
 // ---- is_inf ----
 
 Scalar is_inf(const InferContext& cx, const Elements& x) {
@@ -213,6 +238,15 @@ void register_elementwise(OperatorTable& table) {
                  .element = cast_element,
                  .value = cast_values,
                  .sample = sample_cast}));
+  table.add(
+      pointwise({.name = "bit_cast",
+                 .kind = OpKind::kElementwise,
+                 .operands = {{"x", kNumbers}},
+                 .attrs = {{"dtype", AttrKind::kDType, nullptr, "of the result, as wide as x's"}},
+                 .summary = "the bits of x as another dtype; a signalling NaN may become quiet",
+                 .infer = infer_bit_cast,
+                 .element = bit_cast_element,
+                 .sample = sample_bit_cast}));
   table.add({.name = "identity",
              .kind = OpKind::kElementwise,
              .operands = {{"x"}},

@@ -88,17 +88,43 @@ TEST(Elementwise, CastAgreesForEveryPairOfTypes) {
   try_samples("cast", 300, [&](const Trial& t) {
     Nd want(t.operands[0]);
     DataType to = t.attrs.find("dtype")->as<DataType>();
+    const bool saturates = t.operands[0].dtype().is_float() && to.is_int();
+    const int digits = to.bits - (to.is_signed_int() ? 1 : 0);
     for (double& v : want.data) {
       if (to.is_bool()) {
         v = v != 0;
-      } else if (to.is_unsigned_int() && v < 0 && t.operands[0].dtype().is_float()) {
-        v = 0;
+      } else if (to.is_narrow_float()) {
+        v = round_to(to, v);
       } else if (!to.is_float()) {
-        v = std::trunc(v);
+        v = std::isnan(v) ? 0 : std::trunc(v);
+      }
+      if (saturates) {
+        v = std::clamp(v, to.is_signed_int() ? -std::ldexp(1, digits) : 0,
+                       std::ldexp(1, digits) - 1);
       }
     }
     expect_equal(t.results[0], want);
   });
+}
+
+// Compares the memory, in which the bits are the same. A NaN may have other bits.
+TEST(Elementwise, BitCastKeepsTheBits) {
+  try_samples("bit_cast", 300, [&](const Trial& t) {
+    const Tensor &x = t.operands[0], &y = t.results[0];
+    const Nd values(y);
+    ASSERT_EQ(x.dtype().bytes(), y.dtype().bytes());
+    for (int64_t i = 0; i < x.count(); ++i) {
+      if (std::isnan(values.data[static_cast<size_t>(i)])) continue;
+      const int64_t at = i * x.dtype().bytes();
+      EXPECT_EQ(std::memcmp(x.data_as<char>() + at, y.data_as<char>() + at,
+                            static_cast<size_t>(x.dtype().bytes())),
+                0);
+    }
+  });
+  std::vector<float> x = {1, -0.0f, INFINITY};
+  Nd y(run("bit_cast", {Tensor::copy_of<float>(std::vector<int64_t>{3}, f32, x)},
+           attrs({{"dtype", i32}})));
+  EXPECT_EQ(y.data, (std::vector<double>{0x3f800000, INT32_MIN, 0x7f800000}));
 }
 
 TEST(Elementwise, IsInfTellsTheSignsAskedFor) {
@@ -114,13 +140,14 @@ TEST(Elementwise, IsInfTellsTheSignsAskedFor) {
 }
 
 TEST(Elementwise, TypeErrorsNameTheOperatorAndTheOperand) {
+  EXPECT_EQ(type_error("bit_cast", {tensor_type(f32, {2})}, attrs({{"dtype", i64}})),
+            "operator 'bit_cast': 'dtype' is i64, expected a number of 32 bits");
   EXPECT_EQ(type_error("exp", {tensor_type(i32, {2})}),
             "operator 'exp': operand 'x' is i32, expected a float");
   EXPECT_EQ(type_error("neg", {tensor_type(boolean, {2})}),
             "operator 'neg': operand 'x' is bool, expected a number");
-  EXPECT_EQ(type_error("cast", {tensor_type(f32, {})}, attrs({{"dtype", bf16}})),
-            "operator 'cast': 'dtype' is bf16, expected bool, an integer of 8 to 64 bits, "
-            "f16, f32 or f64");
+  EXPECT_EQ(type_error("cast", {tensor_type(f32, {})}, attrs({{"dtype", DataType(kDLInt, 1)}})),
+            "operator 'cast': 'dtype' is i1, expected any element type");
 }
 
 }  // namespace

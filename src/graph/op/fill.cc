@@ -90,8 +90,8 @@ TypeRef infer_eye(InferContext& cx) {
   std::vector<Dim> shape = cx.attr_dims("shape");
   if (shape.size() != 2) cx.fail(cat("'shape' has ", shape.size(), " entries, expected 2"));
   DataType dtype = cx.attr_dtype("dtype");
-  if (!contains(kAll, dtype)) {
-    cx.fail(cat("'dtype' is ", to_text(dtype), ", expected ", describe(kAll)));
+  if (!contains(kOrdered, dtype)) {
+    cx.fail(cat("'dtype' is ", to_text(dtype), ", expected ", describe(kOrdered)));
   }
   require_sizes(cx, shape);
   return tensor_type(dtype, shape);
@@ -109,7 +109,7 @@ Sample sample_eye(const Operator&, uint64_t seed) {
   return {{},
           attrs({{"shape", attr_dims(to_dims(random.shape(2, 2)))},
                  {"k", random.between(-2, 2)},
-                 {"dtype", random.dtype(kAll)}})};
+                 {"dtype", random.dtype(kOrdered)}})};
 }
 
 // ---- shape_of, size_of ----
@@ -307,7 +307,7 @@ void register_fill(OperatorTable& table) {
   table.add(
       {.name = "trilu",
        .kind = OpKind::kMovement,
-       .operands = {{"x", kAll}, {"k", only(i64), OperandSpec::kOptional}},
+       .operands = {{"x", kOrdered}, {"k", only(i64), OperandSpec::kOptional}},
        .attrs = {{"upper", AttrKind::kBool, "true", "keep the upper triangle, else the lower"}},
        .summary = "one triangle of the last two axes, 0 elsewhere; k shifts the diagonal",
        .infer = infer_trilu,

@@ -205,10 +205,16 @@ TEST(Quantize, RoundsAddsAndSaturates) {
         ASSERT_EQ(t.results[0].dtype(), to);
         double low = to.is_signed_int() ? -std::ldexp(1, to.bits - 1) : 0;
         double high = std::ldexp(1, to.bits - (to.is_signed_int() ? 1 : 0)) - 1;
+        if (to.is_float()) {
+          high = narrow_value(to, static_cast<uint16_t>(format_of(to).end_of_numbers() - 1));
+          low = -high;
+        }
         for_each_index(x.shape, [&](const Index& i) {
-          double v = std::nearbyint(x.at(i) / parameter(t, 1, i));
+          double v = x.at(i) / parameter(t, 1, i);
+          if (!to.is_float()) v = std::nearbyint(v);
           if (t.operands[2]) v += parameter(t, 2, i);
-          want.at(i) = std::clamp(v, low, high);
+          want.at(i) = std::isnan(v) ? v : std::clamp(v, low, high);
+          if (to.is_float()) want.at(i) = round_to(to, want.at(i));
         });
         expect_equal(t.results[0], want);
       },
@@ -233,12 +239,13 @@ TEST(Quantize, TypeErrorsNameWhatIsMissing) {
   auto x = tensor_type(f32, {2, 3});
   EXPECT_EQ(type_error("quantize_linear", {x, tensor_type(f32, {4})}, attrs({{"axis", 1}})),
             "operator 'quantize_linear': size of 'scale' and axis 1 of 'x': 4 and 3 differ");
-  EXPECT_EQ(type_error("quantize_linear", {x, tensor_type(f32, {}), tensor_type(u32, {})}),
-            "operator 'quantize_linear': operand 'zero_point' is u32, expected i8, i16, u8 or "
-            "u16");
+  EXPECT_EQ(
+      type_error("quantize_linear", {x, tensor_type(f32, {}), tensor_type(u32, {})}),
+      "operator 'quantize_linear': operand 'zero_point' is u32, expected i8, i16, u8, u16, an "
+      "integer of 2 or 4 bits or a float of 4 or 8 bits");
   EXPECT_EQ(type_error("quantize_linear", {x, tensor_type(f32, {})}, attrs({{"dtype", i32}})),
-            "operator 'quantize_linear': the result would be i32, expected i8, i16, u8 or "
-            "u16");
+            "operator 'quantize_linear': the result would be i32, expected i8, i16, u8, u16, an "
+            "integer of 2 or 4 bits or a float of 4 or 8 bits");
 }
 
 }  // namespace

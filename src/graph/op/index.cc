@@ -79,7 +79,7 @@ Scalar load(const BufferRef& b, const Indices& indices) {
 }
 
 DataType wide(DataType dtype) {
-  return dtype == f16 || dtype == bf16 ? f32 : dtype;
+  return dtype.is_narrow_float() ? f32 : dtype;
 }
 
 }  // namespace tenon::graph

@@ -86,7 +86,8 @@ TEST(Norm, LayerNormAgreesWithItsDefinition) {
     if (!t.flag("statistics") || want.data.empty()) return;
     expect_equal(t.results[1], mean, 4);
     expect_equal(t.results[2], inverse, 4);
-    EXPECT_EQ(t.results[1].dtype(), t.operands[0].dtype() == f16 ? f32 : t.operands[0].dtype());
+    EXPECT_EQ(t.results[1].dtype(),
+              t.operands[0].dtype().is_narrow_float() ? f32 : t.operands[0].dtype());
   });
 }
 

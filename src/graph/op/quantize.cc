@@ -3,6 +3,7 @@
 #include "graph/op/families.h"
 #include "graph/op/index.h"
 #include "graph/op/rule.h"
+#include "object/narrow_float.h"
 
 namespace tenon::graph {
 namespace {
@@ -69,7 +70,12 @@ Scalar parameter(const LowerContext& cx, size_t operand, const Indices& i) {
 }
 
 DtypeSet quantized_dtypes() {
-  return only(i8) | only(i16) | only(u8) | only(u16);
+  return only(i8) | only(i16) | only(u8) | only(u16) | kNarrow;
+}
+
+// The greatest number of a float of at most 8 bits.
+double greatest_of(DataType dtype) {
+  return narrow_value(dtype, static_cast<uint16_t>(format_of(dtype).end_of_numbers() - 1));
 }
 
 // ---- quantize_linear ----
@@ -88,9 +94,14 @@ loop::ComputeRef lower_quantize(const LowerContext& cx) {
   const BufferRef &x = cx.input(0), &y = cx.output();
   DataType dtype = x->dtype == f64 || cx.input(1)->dtype == f64 ? f64 : f32;
   return cx.compute({map_stage(y, [&](const Indices& i) {
-    Scalar q = unary(UnaryOp::kRoundEven, as(dtype, load(x, i)) / as(dtype, parameter(cx, 1, i)));
+    Scalar q = as(dtype, load(x, i)) / as(dtype, parameter(cx, 1, i));
+    if (!y->dtype.is_float()) q = unary(UnaryOp::kRoundEven, q);
     if (cx.info().has(2)) q = q + as(dtype, parameter(cx, 2, i));
-    return as(y->dtype, q);  // saturates
+    if (y->dtype.is_float() && cx.info().attr_bool("saturate")) {
+      const double greatest = greatest_of(y->dtype);
+      q = min_of(max_of(q, number(dtype, -greatest)), number(dtype, greatest));
+    }
+    return as(y->dtype, q);  // saturates if it is an integer
   })});
 }
 
@@ -107,8 +118,9 @@ loop::ComputeRef lower_dequantize(const LowerContext& cx) {
   const BufferRef &x = cx.input(0), &y = cx.output();
   DataType dtype = wide(y->dtype);
   return cx.compute({map_stage(y, [&](const Indices& i) {
-    Scalar q = as(i32, load(x, i));
-    if (cx.info().has(2)) q = q - as(i32, parameter(cx, 2, i));
+    const DataType exact = x->dtype.is_float() ? dtype : i32;
+    Scalar q = as(exact, load(x, i));
+    if (cx.info().has(2)) q = q - as(exact, parameter(cx, 2, i));
     return as(y->dtype, as(dtype, q) * as(dtype, parameter(cx, 1, i)));
   })});
 }
@@ -133,15 +145,19 @@ Sample sample_parameters(Random& random, DataType x, DataType scale, DataType ze
           attrs({{"axis", static_cast<int64_t>(axis)}, {"block_size", block}})};
 }
 
+DataType quantized_dtype(Random& random) {
+  return random.coin() ? random.pick<DataType>({i8, u8, i16, u16}) : random.dtype(kNarrow);
+}
+
 Sample sample_quantize(const Operator&, uint64_t seed) {
   Random random(seed);
   DataType dtype = random.dtype(kFloats);
-  return sample_parameters(random, dtype, dtype, random.pick<DataType>({i8, u8, i16, u16}));
+  return sample_parameters(random, dtype, dtype, quantized_dtype(random));
 }
 
 Sample sample_dequantize(const Operator&, uint64_t seed) {
   Random random(seed);
-  DataType dtype = random.pick<DataType>({i8, u8, i16, u16, i32});
+  DataType dtype = random.coin() ? quantized_dtype(random) : i32;
   return sample_parameters(random, dtype, random.dtype(kFloats), dtype);
 }
 
@@ -185,6 +201,8 @@ void register_quantize(OperatorTable& table) {
       {"block_size", AttrKind::kInt, "0", "of elements on the axis that share one; 0: no blocks"}};
   std::vector<AttrSpec> with_dtype = granularity;
   with_dtype.push_back({"dtype", AttrKind::kDType, "u8", "of the result without a zero point"});
+  with_dtype.push_back({"saturate", AttrKind::kBool, "true",
+                        "whether the result, if a float, is its greatest number beyond that"});
   table.add({.name = "quantize_linear",
              .kind = OpKind::kBroadcast,
              .operands = {{"x", kFloats | only(i32)},

@@ -193,7 +193,12 @@ inline void expect_equal(const Tensor& found, const Nd& expected, double factor 
   ASSERT_EQ(shape_of_tensor(found), expected.shape);
   Nd f(found);
   DataType t = found.dtype();
-  double tolerance = factor * (t == f16 ? 4e-3 : t == f32 ? 1e-5 : 1e-11);
+  double tolerance = factor * (t == f64 ? 1e-11 : 1e-5), greatest = INFINITY;
+  if (t.is_narrow_float()) {
+    const FloatFormat& format = format_of(t);
+    tolerance = factor * std::ldexp(4, -format.fraction_bits);
+    greatest = narrow_value(t, static_cast<uint16_t>(format.end_of_numbers() - 1));
+  }
   for (size_t i = 0; i < f.data.size(); ++i) {
     double want = expected.data[i], have = f.data[i];
     if (!t.is_float()) {
@@ -201,9 +206,11 @@ inline void expect_equal(const Tensor& found, const Nd& expected, double factor 
           << "element " << i << " of " << to_text(found);
     } else if (std::isnan(want)) {
       ASSERT_TRUE(std::isnan(have)) << "element " << i << ": " << have;
-    } else if (std::isinf(want) || (t == f16 && std::fabs(want) > 65504)) {
-      ASSERT_TRUE(have == want || (std::isinf(have) && std::signbit(have) == std::signbit(want)))
-          << "element " << i << ": " << have << ", not " << want;
+    } else if (std::isinf(want) || std::fabs(want) > greatest) {
+      const double far = round_to(t, want);  // infinity, or what the type has instead
+      ASSERT_TRUE(std::isnan(far) ? std::isnan(have) || std::fabs(have) == greatest
+                                  : have == far || have == std::copysign(greatest, want))
+          << "element " << i << " of " << to_text(found) << ": " << have << ", not " << want;
     } else {
       ASSERT_LE(std::fabs(have - want), tolerance * (1 + std::fabs(want)))
           << "element " << i << " of " << to_text(found) << ": " << have << ", not " << want;

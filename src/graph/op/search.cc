@@ -1,7 +1,8 @@
 // Operators whose result size depends on data, and operators that sort. Packed functions of
-// src/library/core compute them, called with the operands (None if absent), then the attributes.
+// src/library/algorithms and core compute them, called with the operands (None if absent), then the
+// attributes.
 #include "graph/op/families.h"
-#include "graph/op/rule.h"
+#include "graph/op/packed.h"
 
 namespace tenon::graph {
 namespace {
@@ -208,20 +209,6 @@ Values range_count_values(const InferContext& cx, const TensorType&) {
   return std::vector<Dim>{max(ceildiv(way, *step > 0 ? *step : -*step), 0)};
 }
 
-Operator packed(const char* name, const char* function, std::vector<OperandSpec> operands,
-                std::vector<AttrSpec> attributes, const char* summary, InferFn infer,
-                SampleFn sample, ValueFn value = nullptr) {
-  return {.name = name,
-          .kind = OpKind::kOpaque,
-          .operands = std::move(operands),
-          .attrs = std::move(attributes),
-          .summary = summary,
-          .infer = infer,
-          .packed = function,
-          .value = value,
-          .sample = sample};
-}
-
 }  // namespace
 
 void register_search(OperatorTable& table) {
@@ -242,7 +229,7 @@ void register_search(OperatorTable& table) {
                    "the slices of x whose condition is true; those beyond it are dropped",
                    infer_compress, sample_compress));
   table.add(packed(
-      "unique", "tenon.unique", {{"x", kAll}},
+      "unique", "tenon.unique", {{"x", kOrdered}},
       {{"axis", AttrKind::kInt, "0", "of the slices"},
        {"flatten", AttrKind::kBool, "false", "compare the flattened elements"},
        {"sorted", AttrKind::kBool, "true", "sort the slices, else keep their order of appearance"}},

@@ -36,24 +36,29 @@ bool Window::may_leave(bool ceil) const {
 
 std::vector<Window> windows_of(const InferContext& cx, const Layout& layout,
                                const std::vector<Dim>& kernel) {
-  int64_t n = static_cast<int64_t>(layout.spatial);
+  return windows_of(cx, layout.places(dims_of(cx.tensor(0))), kernel);
+}
+
+std::vector<Window> windows_of(const InferContext& cx, const std::vector<Dim>& extents,
+                               const std::vector<Dim>& kernel) {
+  int64_t n = static_cast<int64_t>(extents.size());
   std::vector<int64_t> strides = per_axis(cx, "strides", n, 1);
   std::vector<int64_t> dilations = per_axis(cx, "dilations", n, 1);
   std::vector<Dim> pads = cx.attr_dims("pads");
-  if (pads.empty()) pads.assign(layout.spatial * 2, Dim(0));
-  if (pads.size() != layout.spatial * 2) {
-    cx.fail(cat("'pads' has ", pads.size(), " entries, expected ", layout.spatial * 2,
+  if (pads.empty()) pads.assign(extents.size() * 2, Dim(0));
+  if (pads.size() != extents.size() * 2) {
+    cx.fail(cat("'pads' has ", pads.size(), " entries, expected ", extents.size() * 2,
                 ": the begin of each spatial axis, then the end of each"));
   }
   std::vector<Window> out;
-  for (size_t i = 0; i < layout.spatial; ++i) {
+  for (size_t i = 0; i < extents.size(); ++i) {
     if (strides[i] < 1) cx.fail(cat("a stride is ", strides[i], ", expected at least 1"));
     if (dilations[i] < 1) cx.fail(cat("a dilation is ", dilations[i], ", expected at least 1"));
     if (kernel[i].is_const() && *kernel[i].as_const() < 1) {
       cx.fail(cat("a kernel size is ", kernel[i], ", expected at least 1"));
     }
-    out.push_back({cx.tensor(0).dims[layout.spatial_axis(i)], kernel[i], pads[i],
-                   pads[layout.spatial + i], strides[i], dilations[i]});
+    out.push_back(
+        {extents[i], kernel[i], pads[i], pads[extents.size() + i], strides[i], dilations[i]});
   }
   return out;
 }

@@ -59,6 +59,9 @@ struct Window {
 // match the axes. `kernel` has one size per spatial axis.
 std::vector<Window> windows_of(const InferContext& cx, const Layout& layout,
                                const std::vector<Dim>& kernel);
+// The same over axes of these sizes.
+std::vector<Window> windows_of(const InferContext& cx, const std::vector<Dim>& extents,
+                               const std::vector<Dim>& kernel);
 // Requires that a window fits into each padded axis.
 void require_windows_fit(InferContext& cx, const std::vector<Window>& windows);
 

@@ -292,6 +292,45 @@ Operand NodeContext::for_axis(const Operand& axis, int64_t rank, const Ints& can
   return choose(0);
 }
 
+Operand NodeContext::axes_mask(const Operand& axes, int64_t rank) const {
+  const Dim count = dims(axes).at(0);
+  return op("scatter_elements",
+            {full(boolean, 0, {rank}), cast(axes, i64), full(boolean, 1, {count})},
+            attrs({{"axis", 0}}));
+}
+
+void NodeContext::require_axes(const Operand& mask, size_t count) const {
+  const Dim found = b.elements_of(reduce("reduce_sum", cast(mask, i64), {0}, false)).at(0);
+  b.check(graph::CheckKind::kEqual, found, static_cast<int64_t>(count), "an axis is given twice");
+}
+
+Operand NodeContext::remove_masked(const Operand& x, const Operand& mask, size_t count) const {
+  const int64_t rank = this->rank(x);
+  if (static_cast<int64_t>(count) > rank)
+    invalid(cat(count, " axes of a tensor of rank ", rank), cat("at most ", rank));
+  require_axes(mask, count);
+  const Operand sizes = op("shape_of", {x});
+  const Operand removed = op("where", {mask, sizes, integer(1)});
+  for (const Dim& size : b.elements_of(removed)) {
+    b.check(graph::CheckKind::kEqual, size, 1, "the size of an axis that is removed");
+  }
+  const Operand kept = op("compress", {sizes, op("logical_not", {mask})}, attrs({{"axis", 0}}));
+  return reshape(x, b.elements_of(b.match_shape(kept, {rank - static_cast<int64_t>(count)})));
+}
+
+Operand NodeContext::insert_masked(const Operand& x, const Operand& mask, size_t count) const {
+  const int64_t rank = this->rank(x);
+  require_axes(mask, count);
+  if (rank == 0) return reshape(x, Dims(count, Dim(1)));
+  // How many of x's axes are before each axis of the result.
+  const Operand old = cast(op("logical_not", {mask}), i64);
+  const Operand place = op("cumsum", {old}, attrs({{"axis", 0}, {"exclusive", true}}));
+  const Operand sizes =
+      op("gather", {op("shape_of", {x}), op("clip", {place, {}, integer(rank - 1)})},
+         attrs({{"axis", 0}}));
+  return reshape(x, b.elements_of(op("where", {mask, integer(1), sizes})));
+}
+
 // ---- building ----
 
 Operand NodeContext::reshape(const Operand& x, const Dims& shape) const {

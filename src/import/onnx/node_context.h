@@ -141,6 +141,13 @@ class NodeContext {
   Operand for_axis(const Operand& axis, int64_t rank, const Ints& candidates,
                    const std::function<Operand(int64_t axis)>& make) const;
 
+  // bool[rank]: the axes that a list of integers names at run time.
+  Operand axes_mask(const Operand& axes, int64_t rank) const;
+  // x without the axes of the mask, whose size must be 1, and with new axes of size 1, such that
+  // the result has the mask's axes. The mask is checked to have `count`.
+  Operand remove_masked(const Operand& x, const Operand& mask, size_t count) const;
+  Operand insert_masked(const Operand& x, const Operand& mask, size_t count) const;
+
   // ---- building ----
   Operand op(std::string_view name, const Operands& args, graph::Attrs attrs = {}) const {
     return b.op(name, args, std::move(attrs));
@@ -175,6 +182,7 @@ class NodeContext {
   Operand div(const Operand& x, const Operand& y) const { return op("div", {x, y}); }
 
  private:
+  void require_axes(const Operand& mask, size_t count) const;
   const Attribute* attr(const char* name, Attribute::Kind kind) const;
 
   const Node& node_;
@@ -184,15 +192,16 @@ class NodeContext {
   mutable std::set<std::string, std::less<>> read_;
 };
 
-// A translation that computes float16 operands in float32 and rounds once at the end, as runtimes
-// do, for compositions that would otherwise round at every step.
+// A translation that computes float16 and bfloat16 operands in float32 and rounds once at the end,
+// as runtimes do, for compositions that would otherwise round at every step.
 template <Translate Make>
 Operands widened(NodeContext& cx) {
-  if (cx.count() == 0 || !cx.has(0) || cx.dtype(0) != f16) return Make(cx);
-  cx.cast_inputs(f16, f32);
+  if (cx.count() == 0 || !cx.has(0) || !cx.dtype(0).is_narrow_float()) return Make(cx);
+  const DataType narrow = cx.dtype(0);
+  cx.cast_inputs(narrow, f32);
   Operands out = Make(cx);
   for (Operand& y : out) {
-    if (y && cx.dtype(y) == f32) y = cx.cast(y, f16);
+    if (y && cx.dtype(y) == f32) y = cx.cast(y, narrow);
   }
   return out;
 }

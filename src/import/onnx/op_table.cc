@@ -35,6 +35,7 @@ const OpTable& OpTable::global() {
     register_attention(t);
     register_recurrent(t);
     register_sampling(t);
+    register_signal(t);
     return t;
   }();
   return table;

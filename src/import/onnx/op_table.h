@@ -55,5 +55,6 @@ void register_loss(OpTable& table);
 void register_attention(OpTable& table);
 void register_recurrent(OpTable& table);
 void register_sampling(OpTable& table);
+void register_signal(OpTable& table);
 
 }  // namespace tenon::onnx

@@ -128,6 +128,49 @@ Operands conv_transpose(NodeContext& cx) {
   return {cx.op("conv_transpose", {x, w, cx.opt(2)}, attrs)};
 }
 
+// Columns [N, C * block, L] to an image [N, C, ...].
+Operands col2im(NodeContext& cx) {
+  if (cx.rank(0) != 3) cx.invalid(cat("an operand of rank ", cx.rank(0)), "3");
+  const Dims image = cx.elements(cx.in(1)), block = cx.elements(cx.in(2));
+  if (image.empty()) cx.invalid("an empty image_shape", "one size for each spatial axis");
+  if (block.size() != image.size())
+    cx.invalid(cat("a block_shape of ", block.size(), " sizes"),
+               cat(image.size(), ", one for each spatial axis"));
+  graph::Attrs attrs = read_window(cx, Ints(image.size(), 1), image).attrs();
+  attrs.set("image", graph::attr_dims(image));
+  attrs.set("kernel", graph::attr_dims(block));
+  return {cx.op("col2im", {cx.in(0)}, attrs)};
+}
+
+// A product of the weights and the moved windows, by group of channels.
+Operands deform_conv(NodeContext& cx) {
+  const Operand x = cx.in(0), w = cx.in(1);
+  const Dims spatial = spatial_sizes(cx, x), weights = cx.dims(w);
+  const Ints kernel = kernel_of(cx, w);
+  const int64_t groups = groups_of(cx), moving = cx.attr_int("offset_group", 1);
+  if (moving <= 0) cx.invalid(cat("offset_group=", moving), "1 or more");
+  graph::Attrs attrs = read_window(cx, kernel, spatial).attrs();
+  attrs.set("kernel", graph::attr_dims(Dims(kernel.begin(), kernel.end())));
+  attrs.set("offset_groups", Any(moving));
+  const Operand columns = cx.op("deform_columns", {x, cx.in(2), cx.opt(4)}, attrs);
+  const Dims shape = cx.dims(columns);
+  const Dim windows = product(Dims(shape.begin() + 3, shape.end())),
+            entries = weights[1] * shape[2];
+  cx.b.check(graph::CheckKind::kEqual, shape[1], weights[1] * groups,
+             "channels of x and of the weights times groups");
+  const Dim each = floordiv(weights[0], groups);
+  const Operand rows = cx.reshape(w, {1, groups, each, entries});
+  const Operand y =
+      cx.op("matmul", {rows, cx.reshape(columns, {shape[0], groups, entries, windows})});
+  Dims result(shape.begin() + 3, shape.end());
+  result.insert(result.begin(), {shape[0], weights[0]});
+  const Operand image = cx.reshape(y, result);
+  if (!cx.has(3)) return {image};
+  Dims channels(result.size(), Dim(1));
+  channels[1] = weights[0];
+  return {cx.add(image, cx.reshape(cx.in(3), channels))};
+}
+
 }  // namespace
 
 void register_conv(OpTable& t) {
@@ -135,6 +178,8 @@ void register_conv(OpTable& t) {
   t.add("ConvInteger", 10, conv_integer);
   t.add("QLinearConv", 10, qlinear_conv);
   t.add("ConvTranspose", 1, conv_transpose);
+  t.add("Col2Im", 18, col2im);
+  t.add("DeformConv", 19, widened<deform_conv>);
 }
 
 }  // namespace tenon::onnx

@@ -5,6 +5,7 @@
 
 #include "graph/ir/op.h"
 #include "import/onnx/node_context.h"
+#include "object/narrow_float.h"
 
 namespace tenon::onnx {
 
@@ -112,11 +113,43 @@ Operands is_inf(NodeContext& cx) {
                        {"detect_positive", cx.attr_bool("detect_positive", true)}}))};
 }
 
+// A power of 2 as f8e8m0fnu, not the nearest one but the next above or below x (f32 or f64).
+Operand next_power(NodeContext& cx, const Operand& x, bool up) {
+  Operand nearest = cx.cast(cx.cast(x, f8e8m0fnu), cx.dtype(x));
+  Operand beside = cx.op("mul", {nearest, cx.scalar_like(x, up ? 2 : 0.5)});
+  Operand wrong = up ? cx.op("less", {nearest, x}) : cx.op("less", {x, nearest});
+  return cx.op("where", {wrong, beside, nearest});
+}
+
+// Casts to floats of 8 bits have attributes: `saturate` keeps what is out of range at the greatest
+// number, where `cast` gives infinity or NaN; `round_mode` concerns float8e8m0 only.
+Operand cast_with_attributes(NodeContext& cx, DataType to) {
+  const bool saturate = cx.attr_bool("saturate", true);
+  const std::string mode = cx.attr_string("round_mode", "up");
+  if (mode != "up" && mode != "down" && mode != "nearest")
+    cx.invalid(cat("round_mode=", mode), "up, down or nearest");
+  Operand x = cx.in(0);
+  // ONNX leaves open what a float out of range becomes; its cases expect the low bits.
+  if (to.is_int() && to.bits < 8) return cx.cast(cx.dtype(x).is_float() ? cx.cast(x, i32) : x, to);
+  if (!to.is_float() || to.bits != 8 || cx.dtype(x) == to) return cx.cast(x, to);
+  if (cx.dtype(x) != f64) x = cx.cast(x, f32);
+  const FloatFormat& format = format_of(to);
+  const double greatest = narrow_value(to, static_cast<uint16_t>(format.end_of_numbers() - 1));
+  const bool powers = to == f8e8m0fnu;
+  const double least = powers ? narrow_value(to, 0) : -greatest;
+  if (saturate) {
+    x = cx.op("clip", {x, cx.scalar_like(x, least), cx.scalar_like(x, greatest)});
+  } else if (powers) {
+    Operand small = cx.op("less", {x, cx.scalar_like(x, least)});
+    x = cx.op("where", {small, cx.scalar_like(x, NAN), x});
+  }
+  if (powers && mode != "nearest") x = next_power(cx, x, mode == "up");
+  return cx.cast(x, to);
+}
+
 Operands cast_to(NodeContext& cx) {
-  cx.ignore("saturate");  // only affects 8-bit floats
-  cx.ignore("round_mode");
   if (!cx.has_attr("to")) cx.invalid("no attribute 'to'", "the element type to cast to");
-  return {cx.cast(cx.in(0), cx.attr_dtype("to", f32))};
+  return {cast_with_attributes(cx, cx.attr_dtype("to", f32))};
 }
 
 // Before opset 6, the type was given as text.
@@ -131,9 +164,7 @@ Operands cast_to_named(NodeContext& cx) {
 }
 
 Operands cast_like(NodeContext& cx) {
-  cx.ignore("saturate");
-  cx.ignore("round_mode");
-  return {cx.cast(cx.in(0), cx.dtype(1))};
+  return {cast_with_attributes(cx, cx.dtype(1))};
 }
 
 Operands identity(NodeContext& cx) {
@@ -194,17 +225,16 @@ Operands dropout(NodeContext& cx) {
   return out;
 }
 
-// Between integers of one width a cast keeps the bits, as it does from a boolean to a byte.
+// A boolean is a byte of 0 or 1: a cast keeps it, and any other byte becomes true.
 Operands bit_cast(NodeContext& cx) {
   if (!cx.has_attr("to")) cx.invalid("no attribute 'to'", "the element type to cast to");
   const DataType from = cx.dtype(0), to = cx.attr_dtype("to", f32);
-  const bool keeps_bits =
-      (from.is_int() || from.is_bool()) && to.is_int() && from.bytes() == to.bytes();
-  if (from != to && !keeps_bits) {
-    cx.unsupported(cat("reinterpreting the bits of ", to_text(from), " as ", to_text(to),
-                       " is not implemented"));
+  if (from.bits != to.bits) {
+    cx.invalid(cat("to=", to_text(to), " for an operand of ", to_text(from)),
+               cat("a type of ", int{from.bits}, " bits"));
   }
-  return {cx.cast(cx.in(0), to)};
+  if (from == to || from.is_bool() || to.is_bool()) return {cx.cast(cx.in(0), to)};
+  return {cx.op("bit_cast", {cx.in(0)}, attrs({{"dtype", Any(to)}}))};
 }
 
 // Operators with the same meaning as one of graph IR.

@@ -106,9 +106,15 @@ Operands qlinear_matmul(NodeContext& cx) {
   return {cx.cast(y, cx.dtype(7))};  // saturates
 }
 
+Operands det(NodeContext& cx) {
+  if (cx.rank(0) < 2) cx.invalid(cat("an operand of rank ", cx.rank(0)), "2 or more: matrices");
+  return {cx.op("det", {cx.in(0)})};
+}
+
 }  // namespace
 
 void register_matmul(OpTable& t) {
+  t.add("Det", 11, widened<det>);
   t.add("MatMul", 1, matmul);
   t.add("Gemm", 1, widened<gemm>);
   t.add("FusedMatMul", 1, fused_matmul, kMicrosoft);

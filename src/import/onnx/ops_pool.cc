@@ -53,12 +53,45 @@ Operands lp_pool(NodeContext& cx) {
   return {p == 2 ? cx.op("sqrt", {sum}) : cx.op("pow", {sum, cx.scalar_like(x, 1 / p)})};
 }
 
+// Puts the elements at their indices in the flattened result, which is 0 elsewhere. Its size is
+// that of the operand that MaxPool had, or given.
+Operands max_unpool(NodeContext& cx) {
+  const Operand x = cx.in(0);
+  const Dims dims = cx.dims(x);
+  if (dims.size() < 3)
+    cx.invalid(cat("an operand of rank ", dims.size()),
+               "3 or more: batch, channels and at least one spatial axis");
+  const Dims spatial(dims.begin() + 2, dims.end());
+  const Window w = read_window(cx, cx.attr_ints("kernel_shape"), spatial);
+  Dims result = dims;
+  if (cx.has(2)) {
+    result = cx.elements(cx.in(2));
+    if (result.size() != dims.size())
+      cx.invalid(cat("an output_shape of ", result.size(), " sizes"),
+                 cat(dims.size(), ", one for each axis"));
+  } else {
+    for (size_t i = 0; i < spatial.size(); ++i) {
+      const Dim size =
+          (spatial[i] - 1) * w.strides[i] + w.kernel[i] - w.pads[i] - w.pads[spatial.size() + i];
+      cx.b.check(graph::CheckKind::kLessEqual, 0, size, cat("size of spatial axis ", i));
+      result[2 + i] = size;
+    }
+  }
+  const Dim count = product(dims);
+  const Operand zeros = cx.full(cx.dtype(x), 0, {product(result)});
+  const Operand flat =
+      cx.op("scatter_elements", {zeros, cx.reshape(cx.in(1), {count}), cx.reshape(x, {count})},
+            graph::attrs({{"axis", 0}}));
+  return {cx.reshape(flat, result)};
+}
+
 }  // namespace
 
 void register_pool(OpTable& t) {
   t.add("MaxPool", 1, max_pool);
   t.add("AveragePool", 1, average_pool);
   t.add("LpPool", 1, lp_pool);
+  t.add("MaxUnpool", 9, max_unpool);
 }
 
 }  // namespace tenon::onnx

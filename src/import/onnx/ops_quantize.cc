@@ -14,24 +14,33 @@ int64_t quantised_axis(NodeContext& cx) {
   return cx.rank(1) == 0 || cx.dims(1)[0].is_const(1) ? axis : cx.axis(axis, cx.rank(0));
 }
 
+// The zero point in the shape of the scale: where both have one element, their ranks may differ.
+Operand zero_point(NodeContext& cx) {
+  const Operand zero = cx.opt(2);
+  const bool single = zero && cx.rank(zero) == 1 && cx.rank(1) == 0 && cx.dims(zero)[0].is_const(1);
+  return single ? cx.reshape(zero, {}) : zero;
+}
+
 Operands quantize_linear(NodeContext& cx) {
-  cx.ignore("saturate");  // only affects 8-bit floats
   cx.attr_dtype("precision", f32);
   DataType dtype = cx.attr_dtype("output_dtype", cx.has(2) ? cx.dtype(2) : u8);
   Operand x = cx.in(0), scale = cx.in(1);
   int64_t axis = quantised_axis(cx), rank = cx.rank(x);
   if (axis < -rank || axis >= rank) axis = 0;  // irrelevant: one scale for all elements
-  return {cx.op(
-      "quantize_linear", {x, scale, cx.opt(2)},
-      attrs(
-          {{"axis", axis}, {"block_size", cx.attr_int("block_size", 0)}, {"dtype", Any(dtype)}}))};
+  return {cx.op("quantize_linear", {x, scale, zero_point(cx)},
+                attrs({{"axis", axis},
+                       {"block_size", cx.attr_int("block_size", 0)},
+                       {"dtype", Any(dtype)},
+                       {"saturate", cx.attr_bool("saturate", true)}}))};
 }
 
 Operands dequantize_linear(NodeContext& cx) {
   DataType dtype = cx.attr_dtype("output_dtype", cx.dtype(1));
+  Operand scale = cx.in(1);
+  if (cx.dtype(scale) == f8e8m0fnu) scale = cx.cast(scale, f32);
   int64_t axis = quantised_axis(cx), rank = cx.rank(0);
   if (axis < -rank || axis >= rank) axis = 0;
-  Operand y = cx.op("dequantize_linear", {cx.in(0), cx.in(1), cx.opt(2)},
+  Operand y = cx.op("dequantize_linear", {cx.in(0), scale, zero_point(cx)},
                     attrs({{"axis", axis}, {"block_size", cx.attr_int("block_size", 0)}}));
   return {cx.cast(y, dtype)};
 }

@@ -12,10 +12,43 @@ struct Plan {
   Operand x;
   Ints axes;
   bool keepdims = true;
+  Operand mask;  // bool[rank]: the axes, where they are computed at run time
 };
 
-// Calls `make` for the node's axes. One axis that is computed at run time becomes a choice; several
-// are refused.
+// The maximum, sum ... over the axes of a mask, kept as size 1: one axis after the other, each if
+// the mask has it.
+Operand reduce_masked(NodeContext& cx, std::string_view name, Operand x, const Operand& mask) {
+  for (int64_t axis = 0, rank = cx.rank(x); axis < rank; ++axis) {
+    const Operand chosen = cx.reshape(cx.slice(mask, 0, axis, 1), {});
+    x = cx.with_symbols(cx.b.if_(
+        chosen, [&] { return cx.reduce(name, x, {axis}, true); }, [&] { return x; }));
+  }
+  return x;
+}
+
+// The number of elements, of the element type of x.
+Operand count_of(NodeContext& cx, const Operand& x) {
+  return cx.cast(cx.op("size_of", {x}), cx.dtype(x));
+}
+
+// Over the axes of the plan, kept as size 1.
+Operand reduce_kept(NodeContext& cx, std::string_view name, const Plan& p, const Operand& x) {
+  if (!p.mask) return cx.reduce(name, x, p.axes, true);
+  const DataType dtype = cx.dtype(x), computed = dtype == f16 ? f32 : dtype;
+  const Operand wide = cx.cast(x, computed);
+  const bool mean = name == "reduce_mean";
+  Operand out = reduce_masked(cx, mean ? "reduce_sum" : name, wide, p.mask);
+  if (mean) out = cx.div(out, cx.div(count_of(cx, wide), count_of(cx, out)));
+  return cx.cast(out, dtype);
+}
+
+// A reduction whose axes are kept, without them if the node says so.
+Operand without_axes(NodeContext& cx, const Plan& p, const Operand& kept) {
+  if (p.keepdims) return kept;
+  return p.mask ? cx.remove_masked(kept, p.mask, p.axes.size()) : cx.squeeze(kept, p.axes);
+}
+
+// Calls `make` for the node's axes. One axis that is computed at run time becomes a choice.
 Operands over_axes(NodeContext& cx, const std::function<Operand(const Plan&)>& make) {
   Plan p;
   p.x = cx.in(0);
@@ -25,20 +58,30 @@ Operands over_axes(NodeContext& cx, const std::function<Operand(const Plan&)>& m
   bool nothing = cx.attr_bool("noop_with_empty_axes", false), given = false;
   if (cx.has(1)) {
     Dims shape = cx.dims(1);
-    int64_t length = shape.size() == 1 ? shape[0].as_const().value_or(-1) : -1;
+    if (shape.size() != 1) cx.invalid(cat("axes of rank ", shape.size()), "a list");
     auto known = cx.ints(cx.in(1));
     given = true;
-    if (length == 0) known = Ints();  // computed, but empty
+    if (shape[0].is_const(0)) known = Ints();  // computed, but empty
+    if (!known && cx.constant_of(cx.in(1))) known = cx.const_ints(1, "axes");  // throws
     if (known) {
       p.axes = cx.axes(*known, rank);
-    } else if (length == 1) {
+    } else if (shape[0].is_const(1)) {
       return {cx.for_axis(cx.in(1), rank, all, [&](int64_t axis) {
         Plan one = p;
         one.axes = {axis};
         return make(one);
       })};
     } else {
-      cx.unsupported("several axes computed at run time not implemented");
+      auto count = shape[0].as_const();
+      if (!count && !p.keepdims)
+        cx.unsupported("keepdims=0 for a number of axes known only at run time not implemented");
+      p.axes.resize(static_cast<size_t>(count.value_or(0)));  // which are not known yet
+      p.mask = cx.axes_mask(cx.in(1), rank);
+      if (!count && !nothing) {  // no axes at run time mean all
+        const Operand none = cx.op("equal", {cx.dim_scalar(shape[0]), cx.integer(0)});
+        p.mask = cx.op("logical_or", {p.mask, none});
+      }
+      return {make(p)};
     }
   } else if (cx.has_attr("axes")) {
     given = true;
@@ -49,7 +92,8 @@ Operands over_axes(NodeContext& cx, const std::function<Operand(const Plan&)>& m
 }
 
 Operand reduce(NodeContext& cx, const char* name, const Plan& p, const Operand& x) {
-  return cx.reduce(name, x, p.axes, p.keepdims);
+  if (!p.mask) return cx.reduce(name, x, p.axes, p.keepdims);
+  return without_axes(cx, p, reduce_kept(cx, name, p, x));
 }
 
 template <const char* Name>
@@ -93,11 +137,10 @@ Operands log_sum(NodeContext& cx) {
 Operands log_sum_exp(NodeContext& cx) {
   return over_axes(cx, [&](const Plan& p) {
     Operand x = real(cx, p.x);
-    Operand top = cx.reduce("reduce_max", x, p.axes, true);
+    Operand top = reduce_kept(cx, "reduce_max", p, x);
     top = cx.op("where", {cx.op("is_inf", {top}), cx.scalar_like(x, 0), top});
-    Operand sum = cx.reduce("reduce_sum", cx.op("exp", {cx.sub(x, top)}), p.axes, true);
-    Operand out = cx.add(cx.op("log", {sum}), top);
-    if (!p.keepdims) out = cx.squeeze(out, p.axes);
+    Operand sum = reduce_kept(cx, "reduce_sum", p, cx.op("exp", {cx.sub(x, top)}));
+    Operand out = without_axes(cx, p, cx.add(cx.op("log", {sum}), top));
     return cx.cast(out, cx.dtype(p.x));
   });
 }

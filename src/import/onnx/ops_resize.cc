@@ -120,31 +120,60 @@ Operand whole_roi(NodeContext& cx, const Operand& roi, const Ints& axes, size_t 
                attrs({{"axis", 0}}));
 }
 
-// Uses one scale for all axes: the least or greatest that the sizes require.
+// The least or greatest of the scales that the sizes require; null if they are known only at run
+// time.
+std::optional<double> common_scale(NodeContext& cx, bool least, const Ints& axes,
+                                   const Dims& sizes) {
+  const Dims from = cx.dims(0);
+  std::optional<double> scale;
+  for (int64_t axis : axes) {
+    const size_t a = static_cast<size_t>(axis);
+    const auto in = from[a].as_const(), out = sizes[a].as_const();
+    if (!in || !out) return std::nullopt;
+    if (*in == 0) cx.invalid("an operand without elements", "a scale from its sizes");
+    const double s = static_cast<double>(*out) / static_cast<double>(*in);
+    scale = !scale ? s : least ? std::min(*scale, s) : std::max(*scale, s);
+  }
+  return scale;
+}
+
+// Uses one scale for all axes, such that none, or at least one, is larger than the sizes say.
+// Changes the sizes, and sets either `scales` or `computed`, a tensor of one scale for each axis.
 void keep_aspect(NodeContext& cx, const std::string& policy, const Ints& axes, Dims* sizes,
-                 std::vector<double>* scales) {
+                 std::vector<double>* scales, Operand* computed) {
   if (policy != "not_larger" && policy != "not_smaller") {
     cx.invalid(cat("keep_aspect_ratio_policy=", policy), "stretch, not_larger or not_smaller");
   }
-  Dims from = cx.dims(0);
-  std::optional<double> scale;
-  for (int64_t axis : axes) {
-    size_t a = static_cast<size_t>(axis);
-    auto in = from[a].as_const(), out = (*sizes)[a].as_const();
-    if (!in || !out || *in == 0) {
-      cx.unsupported(cat("keep_aspect_ratio_policy=", policy,
-                         " of sizes known only at run time not implemented"));
+  const bool least = policy == "not_larger";
+  const Dims from = cx.dims(0);
+  if (axes.empty()) return;
+  if (auto scale = common_scale(cx, least, axes, *sizes)) {
+    scales->assign(from.size(), 1);
+    for (int64_t axis : axes) {
+      const size_t a = static_cast<size_t>(axis);
+      const double size = std::round(*scale * static_cast<double>(*from[a].as_const()));
+      (*sizes)[a] = cx.to_integer(size, "a size");
+      (*scales)[a] = *scale;
     }
-    double s = static_cast<double>(*out) / static_cast<double>(*in);
-    scale = !scale ? s : policy == "not_larger" ? std::min(*scale, s) : std::max(*scale, s);
+    return;
   }
-  scales->assign(from.size(), 1);
+  Dims in, out;
   for (int64_t axis : axes) {
-    size_t a = static_cast<size_t>(axis);
-    double size = std::round(*scale * static_cast<double>(*from[a].as_const()));
-    (*sizes)[a] = cx.to_integer(size, "a size");
-    (*scales)[a] = *scale;
+    const size_t a = static_cast<size_t>(axis);
+    cx.b.check(graph::CheckKind::kLessEqual, 1, from[a],
+               "resize: a scale from the size of an axis without elements");
+    in.push_back(from[a]);
+    out.push_back((*sizes)[a]);
   }
+  const Operand before = cx.cast(cx.dims_tensor(in), f64);
+  const Operand each = cx.div(cx.cast(cx.dims_tensor(out), f64), before);
+  const Operand scale = cx.reduce(least ? "reduce_min" : "reduce_max", each, {0}, true);
+  const Operand rounded = cx.op("floor", {cx.add(cx.mul(before, scale), cx.scalar(f64, 0.5))});
+  const Dims after = cx.elements(cx.cast(rounded, i64));
+  for (size_t i = 0; i < axes.size(); ++i) (*sizes)[static_cast<size_t>(axes[i])] = after[i];
+  const Operand ones = cx.full(f32, 1, {static_cast<int64_t>(from.size())});
+  const Operand spread = cx.expand(cx.cast(scale, f32), {static_cast<int64_t>(axes.size())});
+  *computed = cx.op("scatter_elements", {ones, cx.ints_tensor(axes), spread}, attrs({{"axis", 0}}));
 }
 
 Operands resize(NodeContext& cx) {
@@ -172,7 +201,7 @@ Operands resize(NodeContext& cx) {
     if (given.size() != axes.size())
       cx.invalid(cat(given.size(), " sizes"), cat(axes.size(), ", one for each axis"));
     for (size_t i = 0; i < axes.size(); ++i) sizes[static_cast<size_t>(axes[i])] = given[i];
-    if (policy != "stretch") keep_aspect(cx, policy, axes, &sizes, &scales);
+    if (policy != "stretch") keep_aspect(cx, policy, axes, &sizes, &scales, &computed);
   } else if (!is_empty(cx, 2)) {
     if (auto given = floats_of(cx, cx.in(2))) {
       if (given->size() != axes.size())

@@ -1,4 +1,4 @@
-// Sampling at computed positions: GridSample.
+// Sampling at computed positions.
 
 #include "import/onnx/node_context.h"
 
@@ -6,7 +6,9 @@ namespace tenon::onnx {
 
 namespace {
 
+using graph::attr_dims;
 using graph::attrs;
+using graph::CheckKind;
 
 // The elements around the sampled places along one axis: their indices, weights, and whether they
 // exist, all [N, Q].
@@ -144,10 +146,108 @@ Operands grid_sample(NodeContext& cx) {
   return {Sampler(cx).run()};
 }
 
+// The product of theta [N, n, n + 1] and the coordinates (x, y, z, 1) of every place, from -1 to 1.
+Operands affine_grid(NodeContext& cx) {
+  const Operand theta = cx.in(0);
+  const Dims given = cx.elements(cx.in(1));
+  if (given.size() != 4 && given.size() != 5)
+    cx.invalid(cat(given.size(), " sizes"), "4 or 5: batch, channels and 2 or 3 spatial sizes");
+  if (cx.rank(theta) != 3) cx.invalid(cat("theta of rank ", cx.rank(theta)), "3");
+  const Dims sizes(given.begin() + 2, given.end());
+  const auto n = static_cast<int64_t>(sizes.size());
+  const Dims matrices = {given[0], n, n + 1}, stated = cx.dims(theta);
+  for (size_t i = 0; i < 3; ++i) {
+    cx.b.check(CheckKind::kEqual, stated[i], matrices[i],
+               cat("axis ", i, " of theta for these sizes"));
+  }
+  const bool align = cx.attr_bool("align_corners", false);
+  const Dim places = product(sizes);
+  Operands rows;
+  for (size_t axis = sizes.size(); axis-- > 0;) {
+    // (2 i - (size - 1)) / size, or / (size - 1) such that the first and last are -1 and 1.
+    const Dim& size = sizes[axis];
+    const Operand i =
+        cx.op("range", {cx.scalar(f64, 0), cx.scalar(f64, 2)}, attrs({{"count", size}}));
+    const Operand last = cx.cast(cx.dim_scalar(size - 1), f64);
+    const Operand one = cx.scalar(f64, 1);
+    const Operand span = align ? cx.op("maximum", {last, one}) : cx.add(last, one);
+    Dims along(sizes.size(), Dim(1));
+    along[axis] = size;
+    const Operand coordinate = cx.reshape(cx.div(cx.sub(i, last), span), along);
+    rows.push_back(cx.reshape(cx.expand(coordinate, sizes), {1, places}));
+  }
+  rows.push_back(cx.full(f64, 1, {1, places}));
+  const Operand base = cx.cast(cx.concat(rows, 0), cx.dtype(theta));
+  const Operand grid =
+      cx.transpose(cx.op("matmul", {theta, cx.reshape(base, {1, n + 1, places})}), {0, 2, 1});
+  Dims result = sizes;
+  result.insert(result.begin(), given[0]);
+  result.push_back(n);
+  return {cx.reshape(grid, result)};
+}
+
+// How often each region is sampled along y and x per result element, i64[regions, 2]: as often as
+// it has pixels there.
+Operand adaptive_samples(NodeContext& cx, const Dims& sizes, double scale, bool half_pixel) {
+  const Operand rois = cx.cast(cx.in(1), cx.dtype(1) == f64 ? f64 : f32);
+  const Dim regions = cx.dims(1)[0];
+  auto side = [&](int64_t k) { return cx.slice(rois, 1, k, 1); };
+  Operands counts;
+  for (int64_t axis : {0, 1}) {  // y, x of (x1, y1, x2, y2)
+    Operand length = cx.mul(cx.sub(side(3 - axis), side(1 - axis)), cx.scalar_like(rois, scale));
+    if (!half_pixel) length = cx.op("maximum", {length, cx.scalar_like(rois, 1)});
+    const Operand size = cx.cast(cx.dim_scalar(sizes[static_cast<size_t>(axis)]), cx.dtype(rois));
+    counts.push_back(cx.cast(cx.op("ceil", {cx.div(length, size)}), i64));
+  }
+  return cx.op("maximum", {cx.concat(counts, 1), cx.integer(0)});
+}
+
+Operands roi_align(NodeContext& cx) {
+  for (size_t i : {0, 1, 2}) {
+    const int64_t rank = i == 0 ? 4 : i == 1 ? 2 : 1;
+    if (cx.rank(i) != rank)
+      cx.invalid(cat("operand ", i, ", counted from 0, of rank ", cx.rank(i)), cat(rank));
+  }
+  const std::string mode = cx.attr_string("mode", "avg");
+  if (mode != "avg" && mode != "max") cx.invalid(cat("mode=", mode), "avg or max");
+  const std::string how = cx.attr_string("coordinate_transformation_mode", "half_pixel");
+  if (how != "half_pixel" && how != "output_half_pixel") {
+    cx.invalid(cat("coordinate_transformation_mode=", how), "half_pixel or output_half_pixel");
+  }
+  const bool half_pixel = cx.version() >= 16 && how == "half_pixel";
+  const int64_t ratio = cx.attr_int("sampling_ratio", 0), height = cx.attr_int("output_height", 1),
+                width = cx.attr_int("output_width", 1);
+  constexpr int64_t kMost = 1 << 20;  // far above any use
+  if (ratio < 0 || ratio > kMost) cx.invalid(cat("sampling_ratio=", ratio), cat("0 to ", kMost));
+  if (height < 1 || width < 1)
+    cx.invalid(cat("a result of ", height, " x ", width), "1 x 1 or more");
+  const double scale = cx.attr_float("spatial_scale", 1);
+  const Dims sizes = {height, width};
+  Dims samples = {ratio, ratio};
+  Operand counts;
+  if (ratio == 0) {
+    counts = adaptive_samples(cx, sizes, scale, half_pixel);
+    // The reduction of no regions is the least integer.
+    const Operand most = cx.reduce("reduce_max", counts, {0}, false);
+    samples = cx.elements(cx.op("maximum", {most, cx.integer(0)}));
+    for (const Dim& n : samples) {
+      cx.b.check(CheckKind::kLessEqual, n, kMost, "samples of a region along one axis");
+    }
+  }
+  return {cx.op("roi_align", {cx.in(0), cx.in(1), cx.in(2), counts},
+                attrs({{"sizes", attr_dims(sizes)},
+                       {"samples", attr_dims(samples)},
+                       {"scale", scale},
+                       {"half_pixel", half_pixel},
+                       {"mode", String(mode)}}))};
+}
+
 }  // namespace
 
 void register_sampling(OpTable& t) {
   t.add("GridSample", 16, grid_sample);
+  t.add("AffineGrid", 20, affine_grid);
+  t.add("RoiAlign", 10, roi_align);
 }
 
 }  // namespace tenon::onnx

@@ -101,6 +101,16 @@ bool runtime_axis(NodeContext& cx) {
   return shape.empty() || (shape.size() == 1 && shape[0].is_const(1));
 }
 
+// How many axes are computed at run time, which the rank of the result depends on.
+std::optional<size_t> runtime_axes(NodeContext& cx) {
+  if (!cx.has(1) || cx.constant_of(cx.in(1)) || cx.ints(cx.in(1))) return std::nullopt;
+  Dims shape = cx.dims(1);
+  if (shape.size() != 1) cx.invalid(cat("axes of rank ", shape.size()), "a list");
+  auto count = shape[0].as_const();
+  if (!count) cx.unsupported("a number of axes known only at run time not implemented");
+  return static_cast<size_t>(*count);
+}
+
 // The axes of size 1. Sizes that are only known at run time are checked not to be 1, because the
 // rank depends on them.
 Ints axes_of_size_one(NodeContext& cx) {
@@ -130,6 +140,9 @@ Operands squeeze(NodeContext& cx) {
     return {cx.for_axis(cx.in(1), cx.rank(0), ones,
                         [&](int64_t a) { return cx.squeeze(cx.in(0), {a}); })};
   }
+  if (auto count = runtime_axes(cx)) {
+    return {cx.remove_masked(cx.in(0), cx.axes_mask(cx.in(1), cx.rank(0)), *count)};
+  }
   auto stated = axes_of(cx);
   return {cx.squeeze(cx.in(0), stated ? cx.axes(*stated, cx.rank(0)) : axes_of_size_one(cx))};
 }
@@ -138,6 +151,11 @@ Operands unsqueeze(NodeContext& cx) {
   if (runtime_axis(cx)) {
     return {cx.for_axis(cx.in(1), cx.rank(0) + 1, cx.axes_below(cx.rank(0) + 1),
                         [&](int64_t a) { return cx.unsqueeze(cx.in(0), {a}); })};
+  }
+  if (auto count = runtime_axes(cx)) {
+    const int64_t rank = cx.rank(0) + static_cast<int64_t>(*count);
+    if (rank > kMaxRank) cx.invalid(cat("a result of rank ", rank), cat("at most ", kMaxRank));
+    return {cx.insert_masked(cx.in(0), cx.axes_mask(cx.in(1), rank), *count)};
   }
   auto stated = axes_of(cx);
   if (!stated) cx.invalid("no axes", "the axes to insert");

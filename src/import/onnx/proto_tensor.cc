@@ -8,6 +8,7 @@
 #include "graph/ir/referenced_file.h"
 #include "import/onnx/mapped_file.h"
 #include "object/counted_bytes.h"
+#include "object/packed_elements.h"
 #include "support/bulk.h"
 
 namespace tenon::onnx {
@@ -84,12 +85,15 @@ class Taker {
     if (__builtin_mul_overflow(count_, dtype_.bytes(), &bytes_)) {
       throw damaged().found("more bytes than 64 bits can count").expected(kFewElements);
     }
+    if (is_packed()) bytes_ = packed_bytes(dtype_, count_);
     out.tensor = elements(out.dims);
     return out;
   }
 
  private:
   static constexpr const char* kFewElements = "sizes that fit memory";
+
+  bool is_packed() const { return dtype_.bits < 8; }
 
   Error damaged() const {
     return Error(ErrorKind::Damaged, cat("tensor '", printable(what_), "' is damaged"));
@@ -114,6 +118,11 @@ class Taker {
       size_t size = raw.size();
       return over({own(std::move(raw), size), 0}, dims);
     }
+    if (is_packed()) return packed_numbers(dims);
+    if (dtype_.bytes() == 1) {
+      return dtype_.is_bool() ? narrowed<bool>(proto_.int32_data(), "int32_data", dims)
+                              : narrowed<uint8_t>(proto_.int32_data(), "int32_data", dims);
+    }
     switch (proto_.data_type()) {
       case schema::TensorProto::FLOAT:
         return whole(*proto_.mutable_float_data(), "float_data", dims);
@@ -127,11 +136,6 @@ class Taker {
         return whole(*proto_.mutable_uint64_data(), "uint64_data", dims);
       case schema::TensorProto::UINT32:
         return narrowed<uint32_t>(proto_.uint64_data(), "uint64_data", dims);
-      case schema::TensorProto::INT8:
-      case schema::TensorProto::UINT8:
-        return narrowed<uint8_t>(proto_.int32_data(), "int32_data", dims);
-      case schema::TensorProto::BOOL:
-        return narrowed<bool>(proto_.int32_data(), "int32_data", dims);
       default:  // 16 bits
         return narrowed<uint16_t>(proto_.int32_data(), "int32_data", dims);
     }
@@ -157,6 +161,14 @@ class Taker {
       *to++ = static_cast<T>(v);
     }
     return out.as_read_only();
+  }
+
+  // Each number of int32_data is a byte of them.
+  Tensor packed_numbers(const std::vector<int64_t>& dims) {
+    const auto& field = proto_.int32_data();
+    if (field.size() != bytes_) throw wrong_count("int32_data", field.size(), "elements", bytes_);
+    return unpack_elements(std::vector<uint8_t>(field.begin(), field.end()), dims, dtype_)
+        .as_read_only();
   }
 
   struct Place {
@@ -204,10 +216,12 @@ class Taker {
     return {file, offset};
   }
 
-  // A view of the elements, or a copy if kernels can't take them as they are: if they are
+  // A view of the elements, or a copy if kernels can't take them as they are: if they are packed or
   // misaligned or a boolean is neither 0 nor 1.
   Tensor over(const Place& place, const std::vector<int64_t>& dims) {
     const auto* data = static_cast<const uint8_t*>(place.storage->data) + place.offset;
+    if (is_packed())
+      return unpack_elements({data, static_cast<size_t>(bytes_)}, dims, dtype_).as_read_only();
     size_t size = static_cast<size_t>(bytes_);
     bool loose = reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(dtype_.bytes()) != 0;
     bool wild = false;

@@ -126,7 +126,7 @@ TEST_F(RefusalsOfShapes, Creation) {
   unsupported({
       {"Constant", 17, {}, {M::text("value_string", "a")}, "string is not implemented"},
       {"Constant", 17, {}, {M::number("sparse_value", 1)}, "sparse tensors are not implemented"},
-      {"EyeLike", 17, {"f 2 2"}, {M::integer("dtype", 16)}, "dtype=bfloat16 is not implemented"},
+      {"EyeLike", 17, {"f 2 2"}, {M::integer("dtype", 14)}, "dtype=complex64 is not implemented"},
       {"ConstantOfShape",
        17,
        {"= 2"},
@@ -181,16 +181,15 @@ TEST_F(RefusalsOfShapes, Resizing) {
        {M::text("keep_aspect_ratio_policy", "fit")},
        "keep_aspect_ratio_policy=fit",
        "stretch, not_larger or not_smaller"},
+      {"Resize",
+       19,
+       {"f 1 4 0 8", "", "", "= 1 4 4 4"},
+       {M::text("keep_aspect_ratio_policy", "not_larger")},
+       "an operand without elements",
+       "a scale from its sizes"},
       {"Resize", 19, {kX, "", "", "= 4 4"}, {}, "2 sizes", "4, one for each axis"},
       {"Resize", 19, {kX, "", "~ 2 2"}, {}, "2 scales", "4, one for each axis"},
       {"Resize", 19, {kX}, {}, "neither scales nor sizes", "one of them"},
-  });
-  unsupported({
-      {"Resize",
-       19,
-       {"f 1 4 h 8", "", "", "= 1 4 4 4"},
-       {M::text("keep_aspect_ratio_policy", "not_larger")},
-       "keep_aspect_ratio_policy=not_larger of sizes known only at run time not implemented"},
   });
 }
 
@@ -210,6 +209,35 @@ TEST_F(RefusalsOfShapes, Sampling) {
        "padding_mode=ones",
        "zeros, border or reflection"},
       {"GridSample", 20, {kX, "f 1 2 2"}, {}, "operands of rank 4 and 3", "one rank, 3 or more"},
+  });
+  broken({
+      {"AffineGrid",
+       20,
+       {"f 1 2 3", "= 1 1 2"},
+       {},
+       "3 sizes",
+       "4 or 5: batch, channels and 2 or 3 spatial sizes"},
+      {"AffineGrid", 20, {"f 2 3", "= 1 1 2 2"}, {}, "theta of rank 2", "3"},
+      {"RoiAlign", 16, {kX, "f 4", "i 1"}, {}, "operand 1, counted from 0, of rank 1", "2"},
+      {"RoiAlign", 16, {kX, "f 1 4", "i 1"}, {M::text("mode", "min")}, "mode=min", "avg or max"},
+      {"RoiAlign",
+       16,
+       {kX, "f 1 4", "i 1"},
+       {M::text("coordinate_transformation_mode", "pixel")},
+       "coordinate_transformation_mode=pixel",
+       "half_pixel or output_half_pixel"},
+      {"RoiAlign",
+       16,
+       {kX, "f 1 4", "i 1"},
+       {M::integer("sampling_ratio", -1)},
+       "sampling_ratio=-1",
+       "0 to 1048576"},
+      {"RoiAlign",
+       16,
+       {kX, "f 1 4", "i 1"},
+       {M::integer("output_width", 0)},
+       "a result of 1 x 0",
+       "1 x 1 or more"},
   });
   unsupported(
       {{"GridSample", 20, {"f 1 1 2 2 2 2", "f 1 2 2 2 2 4"}, {}, "rank 6 not implemented"}});
@@ -233,6 +261,9 @@ TEST_F(RefusalsOfShapes, Shapes) {
        "sizes that determine the rest"},
       {"Flatten", 17, {"f 2 3"}, {M::integer("axis", 3)}, "axis 3", "0 to 2"},
       {"Unsqueeze", 11, {"f 2 3"}, {}, "no axes", "the axes to insert"},
+      {"Unsqueeze", 17, {"f 2 3", "i 2 1"}, {}, "axes of rank 2", "a list"},
+      {"Unsqueeze", 17, {"f 2 3", "i 31"}, {}, "a result of rank 33", "at most 32"},
+      {"Squeeze", 17, {"f 1", "i 2"}, {}, "2 axes of a tensor of rank 1", "at most 1"},
       {"Transpose",
        17,
        {"f 2 3"},
@@ -262,7 +293,11 @@ TEST_F(RefusalsOfShapes, Shapes) {
   for (int i = 0; i < 30; ++i) high.operands[1] += cat(" ", i);
   broken({high});
   unsupported({
-      {"Unsqueeze", 17, {"f 2", "i 2"}, {}, "axes computed at run time not implemented"},
+      {"Unsqueeze",
+       17,
+       {"f 2", "i k"},
+       {},
+       "a number of axes known only at run time not implemented"},
       {"Tile", 5, {"f 4", "= 2", "i"}, {}, "axis computed at run time not implemented"},
   });
 }

@@ -159,6 +159,25 @@ TEST_F(RefusalsOfComputation, Convolution) {
        {M::list("output_padding", {1})},
        "output_padding has 1 entries",
        "2, one for each spatial axis"},
+      {"Col2Im", 18, {"f 1 4", "= 4 4", "= 2 2"}, {}, "an operand of rank 2", "3"},
+      {"Col2Im",
+       18,
+       {"f 1 4 9", "=", "="},
+       {},
+       "an empty image_shape",
+       "one size for each spatial axis"},
+      {"Col2Im",
+       18,
+       {"f 1 4 9", "= 4 4", "= 2"},
+       {},
+       "a block_shape of 1 sizes",
+       "2, one for each spatial axis"},
+      {"DeformConv",
+       19,
+       {kX, w, "f 1 18 6 6"},
+       {M::integer("offset_group", 0)},
+       "offset_group=0",
+       "1 or more"},
       {"ConvTranspose",
        17,
        {kX, w},
@@ -184,6 +203,18 @@ TEST_F(RefusalsOfComputation, Pooling) {
        {M::list("kernel_shape", {2})},
        "an operand of rank 2",
        "3 or more: batch, channels and at least one spatial axis"},
+      {"MaxUnpool",
+       11,
+       {"f 1 4", "i 1 4"},
+       {M::list("kernel_shape", {2})},
+       "an operand of rank 2",
+       "3 or more: batch, channels and at least one spatial axis"},
+      {"MaxUnpool",
+       11,
+       {kX, "i 1 4 8 8", "= 4 4"},
+       {M::list("kernel_shape", {2, 2})},
+       "an output_shape of 2 sizes",
+       "4, one for each axis"},
       {"LpPool",
        18,
        {kX},
@@ -247,16 +278,23 @@ TEST_F(RefusalsOfComputation, Elementwise) {
       {"BitShift", 17, {"i 2", "i 2"}, {}, "direction=", "LEFT or RIGHT"},
       {"Cast", 17, {"f 2"}, {}, "no attribute 'to'", "the element type to cast to"},
       {"BitCast", 26, {"f 2"}, {}, "no attribute 'to'", "the element type to cast to"},
-  });
-  unsupported({
-      {"Cast", 5, {"f 2"}, {M::text("to", "STRING")}, "to=string not implemented"},
-      {"Cast", 17, {"f 2"}, {M::integer("to", 16)}, "to=bfloat16 is not implemented"},
-      {"Dropout", 17, {"f 2", "~ 0.5", "= 1"}, {}, "training_mode=1 not implemented"},
       {"BitCast",
        26,
        {"f 2"},
-       {M::integer("to", 6)},
-       "reinterpreting the bits of f32 as i32 is not implemented"},
+       {M::integer("to", 7)},
+       "to=i64 for an operand of f32",
+       "a type of 32 bits"},
+      {"Cast",
+       25,
+       {"f 2"},
+       {M::integer("to", 24), M::text("round_mode", "odd")},
+       "round_mode=odd",
+       "up, down or nearest"},
+  });
+  unsupported({
+      {"Cast", 5, {"f 2"}, {M::text("to", "STRING")}, "to=string not implemented"},
+      {"Cast", 17, {"f 2"}, {M::integer("to", 14)}, "to=complex64 is not implemented"},
+      {"Dropout", 17, {"f 2", "~ 0.5", "= 1"}, {}, "training_mode=1 not implemented"},
   });
 }
 
@@ -279,6 +317,7 @@ TEST_F(RefusalsOfComputation, Loss) {
 
 TEST_F(RefusalsOfComputation, Products) {
   broken({
+      {"Det", 22, {"f 2"}, {}, "an operand of rank 1", "2 or more: matrices"},
       {"Gemm", 17, {"f 2 3 4", "f 4 5"}, {}, "operands of rank 3 and 2", "matrices"},
       {"Gemm",
        6,
@@ -304,8 +343,14 @@ TEST_F(RefusalsOfComputation, Products) {
 }
 
 TEST_F(RefusalsOfComputation, Normalization) {
-  const std::vector<std::string> batch = {kX, "f 4", "f 4", "f 4", "f 4"};
   broken({
+      {"BatchNormalization",
+       17,
+       {"f", "f 1", "f 1", "f 1", "f 1"},
+       {M::integer("training_mode", 1)},
+       "an operand of rank 0",
+       "1 or more"},
+      {"MeanVarianceNormalization", 8, {"f 2"}, {}, "an operand of rank 1", "2 or more"},
       {"GroupNormalization",
        21,
        {kX, "f 4", "f 4"},
@@ -315,13 +360,6 @@ TEST_F(RefusalsOfComputation, Normalization) {
       {"LpNormalization", 17, {kX}, {M::integer("p", 3)}, "p=3", "1 or 2"},
   });
   unsupported({
-      {"BatchNormalization",
-       17,
-       batch,
-       {M::integer("training_mode", 1)},
-       "training_mode=1 not implemented"},
-      {"BatchNormalization", 7, batch, {M::integer("spatial", 0)}, "spatial=0 not implemented"},
-      {"BatchNormalization", 9, batch, {}, "the outputs of training not implemented", "", 3},
       {"SkipLayerNormalization",
        17,
        {"f 1 2 4", "f 1 2 4", "f 4"},
@@ -361,12 +399,35 @@ TEST_F(RefusalsOfComputation, Recurrence) {
                 "activation gelu not implemented"}});
 }
 
+TEST_F(RefusalsOfComputation, Signals) {
+  broken({
+      {"DFT", 20, {"f 8"}, {}, "an operand of rank 1", "2 or more"},
+      {"DFT", 20, {"f 1 8 3"}, {}, "numbers of 3 parts", "1 or 2: the size of the last axis"},
+      {"DFT", 20, {"f 1 8 1", "= 0"}, {}, "a dft_length of 0", "1 or more"},
+      {"DFT", 20, {"f 1 8 1", "= 4 4"}, {}, "a dft_length of 2 elements", "one"},
+      {"DFT", 20, {"f 1 8 1", "", "= -1"}, {}, "axis 2, the parts of numbers", "another axis"},
+      {"DFT", 20, {"f 1 8 1", "", "= 0 1"}, {}, "an axis of 2 elements", "one"},
+      {"DFT", 17, {"f 1 8 1"}, {M::integer("axis", 3)}, "axis 3 of a tensor of rank 3", "-3 to 2"},
+      {"STFT", 17, {"f 1 2 8 1", "= 2"}, {}, "an operand of rank 4", "3"},
+      {"STFT", 17, {"f 1 8 1", "= 0"}, {}, "a frame_step of 0", "1 or more"},
+      {"STFT", 17, {"f 1 8 1", "= 2", "f 4 1"}, {}, "a window of rank 2", "1"},
+      {"STFT", 17, {"f 1 8 1", "= 2", "", "= 0"}, {}, "a frame_length of 0", "1 or more"},
+      {"MelWeightMatrix",
+       17,
+       {"= 2 2", "= 8", "= 8", "~ 0", "~ 4"},
+       {},
+       "num_mel_bins of 2 elements",
+       "one"},
+  });
+}
+
 TEST_F(RefusalsOfComputation, Reduction) {
+  broken({{"ReduceSum", 17, {"f 2 3", "i 2 1"}, {}, "axes of rank 2", "a list"}});
   unsupported({{"ReduceSum",
                 17,
                 {"f 2 3", "i k"},
-                {},
-                "several axes computed at run time not implemented"}});
+                {M::integer("keepdims", 0)},
+                "keepdims=0 for a number of axes known only at run time not implemented"}});
 }
 
 }  // namespace

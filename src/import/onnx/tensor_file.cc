@@ -7,6 +7,7 @@
 #include "import/onnx/proto_tensor.h"
 #include "object/array.h"
 #include "object/cell.h"
+#include "object/packed_elements.h"
 #include "support/poll.h"
 
 namespace tenon::onnx {
@@ -160,7 +161,11 @@ std::string encode_tensor(const Tensor& tensor, std::string_view tensor_name) {
   }
   proto.set_data_type(type);
   if (!tensor_name.empty()) proto.set_name(std::string(tensor_name));
-  proto.set_raw_data(tensor.data(), static_cast<size_t>(tensor.bytes()));
+  if (tensor.dtype().bits < 8) {
+    proto.set_raw_data(pack_elements(tensor));
+  } else {
+    proto.set_raw_data(tensor.data(), static_cast<size_t>(tensor.bytes()));
+  }
   std::string out;
   if (!proto.SerializeToString(&out)) {
     throw Error(ErrorKind::Unsupported, "a tensor of 2 GiB or more does not fit a TensorProto");

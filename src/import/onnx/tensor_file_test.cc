@@ -88,12 +88,41 @@ TEST(TensorFile, RefusesSizesThatOverflow) {
 
 TEST(TensorFile, RefusesTypesByName) {
   schema::TensorProto t;
-  t.set_data_type(schema::TensorProto::FLOAT8E4M3FN);
+  t.set_data_type(schema::TensorProto::COMPLEX64);
   t.add_dims(1);
-  t.add_int32_data(1);
+  t.add_float_data(1);
+  t.add_float_data(2);
   Error e = error_of([&] { decode_tensor(bytes_of(t), "x.pb"); });
   EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
-  EXPECT_EQ(e.render(), "error: x.pb: float8e4m3fn is not implemented");
+  EXPECT_EQ(e.render(), "error: x.pb: complex64 is not implemented");
+}
+
+TEST(TensorFile, ElementsNarrowerThanAByteArePackedInFiles) {
+  schema::TensorProto raw, numbers;
+  for (schema::TensorProto* t : {&raw, &numbers}) {
+    t->set_data_type(schema::TensorProto::INT4);
+    t->add_dims(3);
+  }
+  raw.set_raw_data(std::string("\x1f\x08", 2));
+  numbers.add_int32_data(0x1f);
+  numbers.add_int32_data(0x08);
+  for (const schema::TensorProto* t : {&raw, &numbers}) {
+    const Tensor read = decode_tensor(bytes_of(*t), "x.pb");
+    EXPECT_EQ(to_text(read), "tensor[3; i4]");
+    const auto* d = read.data_as<int8_t>();
+    EXPECT_EQ(std::vector<int>(d, d + 3), (std::vector<int>{-1, 1, -8}));
+    schema::TensorProto back;
+    ASSERT_TRUE(back.ParseFromString(encode_tensor(read, "")));
+    EXPECT_EQ(back.raw_data(), raw.raw_data());
+  }
+  raw.set_raw_data("abc");
+  EXPECT_NE(error_of([&] { decode_tensor(bytes_of(raw), "x.pb"); })
+                .render()
+                .find("found     3 bytes\n  expected  2 bytes"),
+            std::string::npos);
+  numbers.add_int32_data(1);
+  EXPECT_NE(error_of([&] { decode_tensor(bytes_of(numbers), "x.pb"); }).render().find("3 elements"),
+            std::string::npos);
 }
 
 TEST(TensorFile, NamesSequencesAndOptionals) {

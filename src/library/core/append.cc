@@ -9,12 +9,15 @@
 #include <span>
 
 #include "device/call_context.h"
-#include "library/core/argument.h"
+#include "library/argument/argument.h"
 #include "support/bulk.h"
 #include "support/failures.h"
 
 namespace tenon::core {
+
 namespace {
+
+using namespace argument;
 
 constexpr std::string_view kName = "tenon.append";
 

@@ -1,100 +1,16 @@
 // Calls the functions like a compiled program does: by name, through the registry.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cmath>
-#include <cstdlib>
-#include <functional>
-#include <thread>
-
-#include "device/call_context.h"
-#include "library/core/argument.h"
+#include "library/argument/call_testing.h"
 #include "library/core/register.h"
-#include "object/array.h"
-#include "object/registry.h"
 
 namespace tenon::core {
 namespace {
 
-template <class T>
-Tensor tensor(DataType dtype, std::vector<int64_t> shape, std::vector<T> data) {
-  return Tensor::copy_of<T>(shape, dtype, data);
-}
-Tensor ints(std::vector<int64_t> data) {
-  std::vector<int64_t> shape = {static_cast<int64_t>(data.size())};
-  return tensor<int64_t>(i64, shape, data);
-}
-Tensor floats(std::vector<int64_t> shape, std::vector<float> data) {
-  return tensor<float>(f32, shape, data);
-}
+using namespace testing_calls;
 
-template <class T>
-std::vector<T> data_of(const Tensor& t) {
-  return std::vector<T>(t.data_as<T>(), t.data_as<T>() + t.count());
-}
-std::vector<int64_t> shape_of(const Tensor& t) {
-  return std::vector<int64_t>(t.shape().begin(), t.shape().end());
-}
-using Ints = std::vector<int64_t>;
-using Floats = std::vector<float>;
-
-template <class... A>
-Any call(const char* name, const A&... args) {
-  register_core_library();
-  return function_named(name)(args...);
-}
-template <class... A>
-Tensor result(const char* name, const A&... args) {
-  return call(name, args...).template as<Tensor>();
-}
-template <class... A>
-Tensor part(int i, const char* name, const A&... args) {
-  return call(name, args...)
-      .template as<Array<Any>>()[static_cast<size_t>(i)]
-      .template as<Tensor>();
-}
-template <class... A>
-std::string failure(const char* name, const A&... args) {
-  try {
-    call(name, args...);
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "no error";
-}
-
-TEST(ElementKey, OrdersLikeTheElements) {
-  std::vector<double> values = {-INFINITY, -1e30, -2.5, -1,   -0.0,     0.0,
-                                1e-300,    1,     2.5,  1e30, INFINITY, NAN};
-  for (size_t i = 0; i < values.size(); ++i) {
-    for (size_t j = 0; j < values.size(); ++j) {
-      float a = static_cast<float>(values[i]), b = static_cast<float>(values[j]);
-      bool less = std::isnan(b) ? !std::isnan(a) : a < b;
-      EXPECT_EQ(element_key(f32, &a) < element_key(f32, &b), less) << a << " " << b;
-      bool less64 = std::isnan(values[j]) ? !std::isnan(values[i]) : values[i] < values[j];
-      EXPECT_EQ(element_key(f64, &values[i]) < element_key(f64, &values[j]), less64);
-    }
-  }
-  for (int64_t a : {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{7}, INT64_MAX}) {
-    for (int64_t b : {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{7}, INT64_MAX}) {
-      EXPECT_EQ(element_key(i64, &a) < element_key(i64, &b), a < b);
-      int8_t c = static_cast<int8_t>(a), d = static_cast<int8_t>(b);
-      EXPECT_EQ(element_key(i8, &c) < element_key(i8, &d), c < d);
-    }
-  }
-}
-
-TEST(Nonzero, GivesAColumnPerElementInRowMajorOrder) {
-  Tensor y = result("tenon.nonzero", floats({2, 3}, {1, 0, -0.0f, NAN, 0, 2}));
-  EXPECT_EQ(shape_of(y), (Ints{2, 3}));
-  EXPECT_EQ(data_of<int64_t>(y), (Ints{0, 1, 1, 0, 0, 2}));
-}
-
-TEST(Nonzero, OfAScalarHasOneRow) {
-  EXPECT_EQ(shape_of(result("tenon.nonzero", floats({}, {3}))), (Ints{1, 1}));
-  EXPECT_EQ(shape_of(result("tenon.nonzero", floats({}, {0}))), (Ints{1, 0}));
-  EXPECT_EQ(shape_of(result("tenon.nonzero", floats({0, 4}, {}))), (Ints{2, 0}));
-}
+// Registers the functions before any test calls one.
+const bool registered = (register_core_library(), true);
 
 TEST(Append, PutsARowBehindTheLast) {
   Tensor x = floats({1, 2}, {1, 2});
@@ -118,99 +34,6 @@ TEST(Append, RefusesWhatIsNoRow) {
   EXPECT_EQ(failure("tenon.append", x), "tenon.append takes 2 arguments, not 1");
   EXPECT_EQ(failure("tenon.append", floats({INT64_MAX, 0}, {}), floats({0}, {})),
             "tenon.append: x has no room for a row");
-}
-
-TEST(Topk, TakesTheGreatestInOrderAndTheFirstOfEqualOnes) {
-  Tensor x = floats({2, 4}, {1, 3, 3, 2, 5, 5, 4, NAN});
-  EXPECT_EQ(data_of<int64_t>(part(1, "tenon.topk", x, 2, -1, true, true)), (Ints{1, 2, 3, 0}));
-  EXPECT_EQ(data_of<float>(part(0, "tenon.topk", x, 2, 1, false, true)), (Floats{1, 2, 4, 5}));
-}
-
-TEST(Topk, RunsAlongAnyAxis) {
-  Tensor x = floats({3, 2}, {1, 6, 2, 5, 3, 4});
-  Tensor values = part(0, "tenon.topk", x, 2, 0, true, true);
-  EXPECT_EQ(shape_of(values), (Ints{2, 2}));
-  EXPECT_EQ(data_of<float>(values), (Floats{3, 6, 2, 5}));
-}
-
-TEST(Topk, RefusesMoreThanThereAre) {
-  EXPECT_EQ(failure("tenon.topk", floats({2}, {1, 2}), 3, 0, true, true),
-            "tenon.topk: k is 3 of 2 elements");
-  EXPECT_EQ(failure("tenon.topk", floats({2}, {1, 2}), 1, 1, true, true),
-            "tenon.topk: axis 1 of a tensor of rank 1");
-}
-
-TEST(Compress, KeepsSlicesAndDropsWhatTheConditionLacks) {
-  Tensor x = floats({2, 3}, {1, 2, 3, 4, 5, 6});
-  Tensor condition = tensor<uint8_t>(boolean, {2}, {0, 1});
-  EXPECT_EQ(data_of<float>(result("tenon.compress", x, condition, 1, false)), (Floats{2, 5}));
-  EXPECT_EQ(data_of<float>(result("tenon.compress", x, condition, 0, false)), (Floats{4, 5, 6}));
-  EXPECT_EQ(data_of<float>(result("tenon.compress", x, condition, 0, true)), (Floats{2}));
-  EXPECT_EQ(failure("tenon.compress", floats({1}, {1}), condition, 0, false),
-            "tenon.compress: 'condition' has 2 entries for 1 slices");
-}
-
-TEST(Unique, SortsAndCounts) {
-  Tensor x = floats({6}, {2, 1, 1, 3, 4, 3});
-  EXPECT_EQ(data_of<float>(part(0, "tenon.unique", x, 0, true, true)), (Floats{1, 2, 3, 4}));
-  EXPECT_EQ(data_of<int64_t>(part(1, "tenon.unique", x, 0, true, true)), (Ints{1, 0, 3, 4}));
-  EXPECT_EQ(data_of<int64_t>(part(2, "tenon.unique", x, 0, true, true)), (Ints{1, 0, 0, 2, 3, 2}));
-  EXPECT_EQ(data_of<int64_t>(part(3, "tenon.unique", x, 0, true, true)), (Ints{2, 1, 2, 1}));
-}
-
-TEST(Unique, KeepsTheOrderOfAppearance) {
-  Tensor x = floats({6}, {2, 1, 1, 3, 4, 3});
-  EXPECT_EQ(data_of<float>(part(0, "tenon.unique", x, 0, true, false)), (Floats{2, 1, 3, 4}));
-  EXPECT_EQ(data_of<int64_t>(part(1, "tenon.unique", x, 0, true, false)), (Ints{0, 1, 3, 4}));
-  EXPECT_EQ(data_of<int64_t>(part(2, "tenon.unique", x, 0, true, false)), (Ints{0, 1, 1, 2, 3, 2}));
-  EXPECT_EQ(data_of<int64_t>(part(3, "tenon.unique", x, 0, true, false)), (Ints{1, 2, 2, 1}));
-}
-
-TEST(Unique, ComparesSlices) {
-  Tensor x = floats({3, 2}, {1, 0, 1, 0, 0, 1});
-  Tensor values = part(0, "tenon.unique", x, 0, false, true);
-  EXPECT_EQ(shape_of(values), (Ints{2, 2}));
-  EXPECT_EQ(data_of<float>(values), (Floats{0, 1, 1, 0}));
-  EXPECT_EQ(shape_of(part(0, "tenon.unique", floats({0, 2}, {}), 0, false, true)), (Ints{0, 2}));
-}
-
-TEST(NonMaxSuppression, DropsBoxesThatOverlapABetterOne) {
-  Tensor boxes = floats({1, 3, 4}, {0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 0, 10, 1, 11});
-  Tensor scores = floats({1, 1, 3}, {0.5f, 0.9f, 0.7f});
-  Tensor none;
-  Tensor y = result("tenon.non_max_suppression", boxes, scores, tensor<int64_t>(i64, {}, {3}),
-                    floats({}, {0.5f}), none, false);
-  EXPECT_EQ(data_of<int64_t>(y), (Ints{0, 0, 1, 0, 0, 2}));
-  Tensor best = result("tenon.non_max_suppression", boxes, scores, tensor<int64_t>(i64, {}, {3}),
-                       floats({}, {0.5f}), floats({}, {0.8f}), false);
-  EXPECT_EQ(data_of<int64_t>(best), (Ints{0, 0, 1}));
-}
-
-TEST(NonMaxSuppression, SurvivesScoresThatChange) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "the race is intended";
-#endif
-  constexpr int64_t n = 20000;
-  const Tensor boxes = floats({1, n, 4}, Floats(4 * n)), scores = floats({1, 1, n}, Floats(n));
-  std::atomic<bool> done = false;
-  std::thread host([&] {
-    auto* data = static_cast<volatile float*>(scores.data_as<float>());
-    for (uint32_t x = 1; !done;) {
-      for (int64_t i = 0; i < n; ++i) data[i] = static_cast<float>(x = x * 1664525u + 1013904223u);
-    }
-  });
-  for (int i = 0; i < 20; ++i) {
-    result("tenon.non_max_suppression", boxes, scores, ints({1}), Tensor(), Tensor(), false);
-  }
-  done = true;
-  host.join();
-}
-
-TEST(NonMaxSuppression, SelectsNothingWithoutAMaximum) {
-  Tensor none;
-  Tensor y = result("tenon.non_max_suppression", floats({1, 1, 4}, {0, 0, 1, 1}),
-                    floats({1, 1, 1}, {1}), none, none, none, false);
-  EXPECT_EQ(shape_of(y), (Ints{0, 3}));
 }
 
 TEST(ReshapeSizes, ResolvesZeroAndMinusOne) {
@@ -280,47 +103,6 @@ TEST(RangeCount, RoundsUpAndIsNeverNegative) {
             "tenon.shape.range_count: 'delta' is 0");
 }
 
-TEST(Arguments, AreCheckedBeforeTheyAreRead) {
-  Tensor none;
-  EXPECT_EQ(failure("tenon.nonzero", none), "tenon.nonzero: 'x' is absent");
-  EXPECT_EQ(
-      failure("tenon.shape.reshape", floats({1}, {1}), ints({1}), false),
-      "tenon.shape.reshape: 'shape' is tensor[1; f32], expected tensor[n; i64], n at most 32");
-  Tensor packed = Tensor::empty(std::vector<int64_t>{2}, DataType(kDLInt, 8, 4));
-  EXPECT_EQ(failure("tenon.nonzero", packed), "tenon.nonzero: 'x' is i8x4, which it can't take");
-}
-
-// A call with limits that the test sets.
-struct TestCall : CallContext {
-  bool stopped = false;
-  size_t limit = ~size_t{0}, counted = 0, most = 0;
-
-  void poll() override {
-    if (stopped) throw Error(ErrorKind::Runtime, "stopped");
-  }
-  bool count_memory(size_t bytes) override {
-    if (bytes > limit - counted) return false;
-    counted += bytes;
-    most = std::max(most, counted);
-    return true;
-  }
-  void discount_memory(size_t bytes) override { counted -= bytes; }
-  void fail_memory(size_t) override { throw Error(ErrorKind::Runtime, "over the limit"); }
-  bool may_write(const Tensor&) const override { return true; }
-  Ref<StorageObj> allocate(size_t bytes, size_t) override {
-    if (!count_memory(bytes)) fail_memory(bytes);
-    auto s = make<StorageObj>();
-    s->data = std::malloc(bytes ? bytes : 1);
-    s->size = bytes;
-    s->context = this;
-    s->free = [](StorageObj* made) {
-      std::free(made->data);
-      static_cast<TestCall*>(made->context)->discount_memory(made->size);
-    };
-    return s;
-  }
-};
-
 // A call whose program passes its last reference to `x`.
 struct GivesAway : TestCall {
   Tensor x;
@@ -344,7 +126,6 @@ TEST(Append, GrowsInPlaceOrPoisonsWhatItWouldHaveTaken) {
     CallContext::Scope scope(&context);
     context.poison = poison;
     context.x = Tensor::over(std::move(storage), 0, u8, std::vector<int64_t>{1});
-    register_core_library();
     const Function append = function_named("tenon.append");
     const Tensor row = tensor<uint8_t>(u8, {}, {8});
     const AnyView args[] = {AnyView(context.x), AnyView(row)};  // only the context references x
@@ -357,66 +138,10 @@ TEST(Append, GrowsInPlaceOrPoisonsWhatItWouldHaveTaken) {
   }
 }
 
-// Every function that takes time or memory, on enough elements for both.
-std::vector<std::function<void()>> long_calls() {
-  constexpr int64_t n = 20000;
-  Tensor x = Tensor::empty({n}, f32), condition = Tensor::empty({n}, boolean);
-  Tensor boxes = Tensor::empty({1, n, 4}, f32), scores = Tensor::empty({1, 1, n}, f32);
-  for (int64_t i = 0; i < n; ++i) {
-    x.data_as<float>()[i] = static_cast<float>(i * 7919 % n + 1);
-    scores.data_as<float>()[i] = x.data_as<float>()[i];
-    condition.data_as<uint8_t>()[i] = 1;
-    for (int64_t k = 0; k < 4; ++k) {
-      boxes.data_as<float>()[4 * i + k] = static_cast<float>(10 * i + 5 * (k / 2));
-    }
-  }
-  Tensor most = tensor<int64_t>(i64, {1}, {1000});
-  return {[=] { call("tenon.nonzero", x); },
-          [=] { call("tenon.topk", x, int64_t{n / 2}, int64_t{0}, true, true); },
-          [=] { call("tenon.compress", x, condition, int64_t{0}, false); },
-          [=] { call("tenon.unique", x, int64_t{0}, false, false); },
-          [=] {
-            call("tenon.non_max_suppression", boxes, scores, most, Tensor(), Tensor(), int64_t{0});
-          }};
-}
-
-TEST(Limits, StopWhatTakesLong) {
-  for (const auto& run : long_calls()) {
-    TestCall context;
-    CallContext::Scope scope(&context);
-    run();
-    context.stopped = true;
-    EXPECT_THROW(run(), Error);
-    EXPECT_EQ(context.counted, 0u);
-  }
-}
-
-TEST(Limits, CountWorkAndResults) {
-  for (const auto& run : long_calls()) {
-    TestCall context;
-    CallContext::Scope scope(&context);
-    run();
-    EXPECT_EQ(context.counted, 0u);
-    EXPECT_GT(context.most, 20000u);
-    context.limit = context.most - 1;
-    EXPECT_THROW(run(), Error);
-    EXPECT_EQ(context.counted, 0u);
-  }
-}
-
-TEST(Unique, SlicesWithoutElementsAreEqual) {
-  Tensor x = Tensor::empty({0, 3}, f32);
-  auto unique = [&](int i) { return part(i, "tenon.unique", x, int64_t{1}, false, true); };
-  EXPECT_EQ(shape_of(unique(0)), Ints({0, 1}));
-  EXPECT_EQ(data_of<int64_t>(unique(1)), Ints({0}));
-  EXPECT_EQ(data_of<int64_t>(unique(2)), Ints({0, 0, 0}));
-  EXPECT_EQ(data_of<int64_t>(unique(3)), Ints({3}));
-  // The call's limit applies to a result of 64 GiB.
-  TestCall context;
-  context.limit = 1 << 20;
-  CallContext::Scope scope(&context);
-  x = Tensor::empty({0, int64_t{1} << 33}, f32);
-  EXPECT_EQ(failure("tenon.unique", x, int64_t{1}, false, true), "over the limit");
+TEST(Arguments, AreCheckedBeforeTheyAreRead) {
+  EXPECT_EQ(
+      failure("tenon.shape.reshape", floats({1}, {1}), ints({1}), false),
+      "tenon.shape.reshape: 'shape' is tensor[1; f32], expected tensor[n; i64], n at most 32");
 }
 
 }  // namespace

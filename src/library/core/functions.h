@@ -7,8 +7,6 @@
 namespace tenon::core {
 
 void register_append(Registration& functions);
-void register_boxes(Registration& functions);
-void register_search(Registration& functions);
 void register_sizes(Registration& functions);
 
 }  // namespace tenon::core

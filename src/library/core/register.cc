@@ -8,8 +8,6 @@ void register_core_library() {
   static const bool done = [] {
     Registration functions;
     core::register_append(functions);
-    core::register_boxes(functions);
-    core::register_search(functions);
     core::register_sizes(functions);
     functions.commit();
     return true;

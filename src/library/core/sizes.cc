@@ -5,12 +5,16 @@
 #include <cmath>
 #include <cstring>
 
-#include "library/core/argument.h"
+#include "library/argument/argument.h"
 #include "object/array.h"
+#include "object/narrow_float.h"
 #include "object/shape.h"
 
 namespace tenon::core {
+
 namespace {
+
+using namespace argument;
 
 constexpr std::string_view kReshape = "tenon.shape.reshape", kSlice = "tenon.shape.slice",
                            kRange = "tenon.shape.range_count";
@@ -50,9 +54,9 @@ double float_of(const Tensor& t) {
     std::memcpy(&v, t.data(), sizeof v);
     return v;
   }
-  uint16_t bits;
-  std::memcpy(&bits, t.data(), sizeof bits);
-  return half_value(bits);
+  uint16_t bits = 0;
+  std::memcpy(&bits, t.data(), static_cast<size_t>(t.dtype().bytes()));
+  return narrow_value(t.dtype(), bits);
 }
 
 Wide integer_of(const Tensor& t) {
@@ -150,8 +154,7 @@ Tensor range_count(const Tensor& start, const Tensor& limit, const Tensor& delta
       {"start", &start}, {"limit", &limit}, {"delta", &delta}};
   for (const auto& [name, t] : all) {
     require_host(kRange, name, *t);
-    if (t->count() != 1 || t->dtype() != start.dtype() || t->dtype().is_bool() ||
-        t->dtype() == bf16) {
+    if (t->count() != 1 || t->dtype() != start.dtype() || t->dtype().is_bool()) {
       fail(kRange, cat("'", name, "' is ", to_text(*t), ", expected one number of start's dtype"));
     }
   }

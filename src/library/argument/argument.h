@@ -1,4 +1,4 @@
-// Checks for arguments of this library's functions. Untrusted bytecode may call them, so arguments
+// Checks for arguments of packed functions. Untrusted bytecode may call them, so arguments
 // are checked before they are read. Errors name the function and the argument.
 //
 // A tensor without elements may have dimensions of any size at no cost, so functions handle it
@@ -12,7 +12,7 @@
 #include "device/device.h"
 #include "object/tensor.h"
 
-namespace tenon::core {
+namespace tenon::argument {
 
 // Throws a Runtime error: "tenon.topk: what".
 [[noreturn]] void fail(std::string_view function, const std::string& what);
@@ -20,6 +20,10 @@ namespace tenon::core {
 // Requires that the tensor lies on the host, is compact, and has a dtype of numbers or booleans of
 // whole bytes.
 void require_host(std::string_view function, std::string_view name, const Tensor& t);
+// The same for f32 or f64, and their elements, which may be unaligned.
+void require_floats(std::string_view function, std::string_view name, const Tensor& t);
+double float_at(const Tensor& t, int64_t i);
+void set_float(const Tensor& t, int64_t i, double value);
 // The elements of a list i64[n] with at most kMaxRank elements; also checks it as require_host.
 std::vector<int64_t> integers_of(std::string_view function, std::string_view name, const Tensor& t);
 // A new tensor i64[n] of these numbers.
@@ -39,4 +43,4 @@ struct Slices {
   Slices(const Tensor& x, int64_t axis);
 };
 
-}  // namespace tenon::core
+}  // namespace tenon::argument

@@ -1,5 +1,5 @@
 // Non-maximum suppression of boxes, as in ONNX's operator.
-#include "library/core/functions.h"
+#include "library/algorithms/functions.h"
 
 #include <algorithm>
 #include <array>
@@ -7,12 +7,15 @@
 #include <optional>
 
 #include "device/scratch.h"
-#include "library/core/argument.h"
+#include "library/argument/argument.h"
 #include "support/bulk.h"
 #include "support/sort_numbers.h"
 
-namespace tenon::core {
+namespace tenon::algorithms {
+
 namespace {
+
+using namespace argument;
 
 constexpr std::string_view kName = "tenon.non_max_suppression";
 
@@ -135,4 +138,4 @@ void register_boxes(Registration& functions) {
   library::add_typed(functions, library::signature(kName), non_max_suppression);
 }
 
-}  // namespace tenon::core
+}  // namespace tenon::algorithms

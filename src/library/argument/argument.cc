@@ -1,10 +1,11 @@
-#include "library/core/argument.h"
+#include "library/argument/argument.h"
 
 #include <cstring>
 
+#include "object/narrow_float.h"
 #include "support/bulk.h"
 
-namespace tenon::core {
+namespace tenon::argument {
 namespace {
 
 uint64_t bits_of(DataType dtype, const void* element) {
@@ -15,8 +16,7 @@ uint64_t bits_of(DataType dtype, const void* element) {
 
 // The bits of infinity. Greater bits, without the sign, are NaNs.
 uint64_t infinity_bits(DataType dtype) {
-  if (dtype == f16) return 0x7c00;
-  if (dtype == bf16) return 0x7f80;
+  if (dtype.is_narrow_float()) return format_of(dtype).end_of_numbers();
   return dtype == f32 ? 0x7f800000 : 0x7ff0000000000000;
 }
 
@@ -30,11 +30,34 @@ void require_host(std::string_view function, std::string_view name, const Tensor
   if (!t) fail(function, cat("'", name, "' is absent"));
   if (t.device().device_type != kDLCPU) fail(function, cat("'", name, "' is not on the host"));
   if (!t.compact()) fail(function, cat("'", name, "' is not compact"));
-  DataType d = t.dtype();
-  bool whole = d.lanes == 1 && (d.bits == 8 || d.bits == 16 || d.bits == 32 || d.bits == 64);
-  bool known = d.is_bool() || d.is_int() || d == f16 || d == bf16 || d == f32 || d == f64;
-  if (!whole || !known)
-    fail(function, cat("'", name, "' is ", to_text(d), ", which it can't take"));
+  if (!is_tensor_dtype(t.dtype()))
+    fail(function, cat("'", name, "' is ", to_text(t.dtype()), ", which it can't take"));
+}
+
+void require_floats(std::string_view function, std::string_view name, const Tensor& t) {
+  require_host(function, name, t);
+  if (t.dtype() == f32 || t.dtype() == f64) return;
+  fail(function, cat("'", name, "' is ", to_text(t.dtype()), ", expected f32 or f64"));
+}
+
+double float_at(const Tensor& t, int64_t i) {
+  if (t.dtype() == f64) {
+    double value;
+    std::memcpy(&value, t.data_as<char>() + i * int64_t{sizeof value}, sizeof value);
+    return value;
+  }
+  float value;
+  std::memcpy(&value, t.data_as<char>() + i * int64_t{sizeof value}, sizeof value);
+  return static_cast<double>(value);
+}
+
+void set_float(const Tensor& t, int64_t i, double value) {
+  if (t.dtype() == f64) {
+    std::memcpy(t.data_as<char>() + i * int64_t{sizeof value}, &value, sizeof value);
+  } else {
+    const auto narrow = static_cast<float>(value);
+    std::memcpy(t.data_as<char>() + i * int64_t{sizeof narrow}, &narrow, sizeof narrow);
+  }
 }
 
 std::vector<int64_t> integers_of(std::string_view function, std::string_view name,
@@ -75,6 +98,7 @@ uint64_t element_key(DataType dtype, const void* element) {
 
 bool is_nonzero(DataType dtype, const void* element) {
   uint64_t bits = bits_of(dtype, element);
+  if (dtype.is_narrow_float()) return narrow_value(dtype, static_cast<uint16_t>(bits)) != 0;
   return (dtype.is_float() ? bits & ~(uint64_t{1} << (dtype.bits - 1)) : bits) != 0;
 }
 
@@ -85,4 +109,4 @@ Slices::Slices(const Tensor& x, int64_t axis) {
   }
 }
 
-}  // namespace tenon::core
+}  // namespace tenon::argument

@@ -1,17 +1,20 @@
 // Searching and sorting: the functions behind nonzero, topk, compress and unique.
-#include "library/core/functions.h"
+#include "library/algorithms/functions.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "device/scratch.h"
-#include "library/core/argument.h"
+#include "library/argument/argument.h"
 #include "object/array.h"
 #include "support/bulk.h"
 #include "support/sort_numbers.h"
 
-namespace tenon::core {
+namespace tenon::algorithms {
+
 namespace {
+
+using namespace argument;
 
 std::vector<int64_t> dims_of(const Tensor& x) {
   return std::vector<int64_t>(x.shape().begin(), x.shape().end());
@@ -244,4 +247,4 @@ void register_search(Registration& functions) {
   library::add_typed(functions, library::signature("tenon.unique"), unique);
 }
 
-}  // namespace tenon::core
+}  // namespace tenon::algorithms
