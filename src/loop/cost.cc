@@ -51,7 +51,11 @@ bool is_costly(const Expr& e) {
          class_of(e) > ScalarCost::kSimple;
 }
 
-bool is_elementary(const Expr& e) {
+bool needs_kernel(const Expr& e) {
+  if (e.kind == ExprKind::kCast) {
+    const auto& c = static_cast<const Cast&>(e);
+    return c.keeps_bits && (c.dtype.is_float() || c.a->dtype.is_float());
+  }
   if (class_of(e) != ScalarCost::kTranscendental) return false;
   if (e.kind != ExprKind::kBinary) return true;
   const BinaryOp op = static_cast<const Binary&>(e).op;

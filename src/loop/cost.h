@@ -22,8 +22,8 @@ int64_t own_cost(const Expr& e);
 // recomputing it in every iteration of a loop.
 bool is_costly(const Expr& e);
 
-// Whether the node itself is an elementary function, such as a power, exp or sin. Remainders of
-// floats cost as much, but aren't.
-bool is_elementary(const Expr& e);
+// Whether bytecode has no instruction for the node itself: elementary functions, such as a power,
+// exp or sin, and the bits of a float as another number or the other way round.
+bool needs_kernel(const Expr& e);
 
 }  // namespace tenon::loop

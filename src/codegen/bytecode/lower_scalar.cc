@@ -172,6 +172,7 @@ class FunctionLowering::ScalarLowering {
   }
 
   void cast(const loop::Cast& e, Arg to) {
+    if (e.keeps_bits && (e.dtype.is_float() || e.a->dtype.is_float())) refuse_operator();
     if (!e.a->dtype.is_float()) {
       const Arg a = part(e.a, /*keeps_truth=*/false);
       if (e.dtype.is_float()) return integer_to_float(e, to, a);

@@ -79,8 +79,8 @@ bool is_costly(const Operator& op, const Call& call) {
   return op.element ? has_part(op, call, loop::is_costly) : !op.cheap;
 }
 
-bool is_elementary(const Operator& op, const Call& call) {
-  return op.element && has_part(op, call, loop::is_elementary);
+bool needs_kernel(const Operator& op, const Call& call) {
+  return op.element && has_part(op, call, loop::needs_kernel);
 }
 
 }  // namespace tenon::graph

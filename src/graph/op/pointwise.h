@@ -23,8 +23,8 @@ Sample sample_pointwise(const Operator& op, uint64_t seed);
 // division or a root. `op` is the call's operator, elementwise or broadcast.
 bool is_costly(const Operator& op, const Call& call);
 
-// Whether an element is computed by an elementary function (a power, exp, sin ...), which kernels
-// have and the machine's instructions don't.
-bool is_elementary(const Operator& op, const Call& call);
+// Whether an element is computed by what kernels have and bytecode's instructions don't: elementary
+// functions (a power, exp, sin ...), and the bits of floats as other numbers.
+bool needs_kernel(const Operator& op, const Call& call);
 
 }  // namespace tenon::graph

@@ -13,7 +13,7 @@ class ScalarKernels : public Rewriter {
     const Operator* op = operator_of(value);
     if (!op || !var->type.is<ScalarType>()) return keep(var, value);
     const Call& call = *value.as<Call>();
-    if (!is_elementary(*op, call)) return keep(var, value);
+    if (!needs_kernel(*op, call)) return keep(var, value);
     std::vector<Operand> tensors;
     for (const Operand& arg : call.args) tensors.push_back(arg ? builder().tensor_of(arg) : arg);
     const Operand result = builder().op(call.callee.view(), tensors, call.attrs);

@@ -34,7 +34,7 @@ const Call* register_call(const TypeRef& type, const ExprRef& value) {
   const Operator* op = operator_of(value);
   if (!op || !op->element || !number_type(type)) return nullptr;
   const auto* call = value.as<Call>();
-  return is_elementary(*op, *call) ? nullptr : call;
+  return needs_kernel(*op, *call) ? nullptr : call;
 }
 
 class Scalariser : public Rewriter {

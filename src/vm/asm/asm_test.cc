@@ -282,7 +282,7 @@ TEST(Signature, WrongTextIsRefusedWithItsColumn) {
   for (const char* text : {"", "tensor", "tensor[2]", "tensor[2; x9]", "tensor[2,; f32]", "(i64",
                            "i64 i64", "fn(i64)", "shape[rank=99]", "array[]", "opaque[x]",
                            "opaque[\"a]", "opaque[\"a\\\"]", "tensor[\"a; i8]", "tensor[3; i8x16]",
-                           "tensor[3; void]", "tensor[void]", "tensor[2; i4]"}) {
+                           "tensor[3; void]", "tensor[void]", "tensor[2; i3]"}) {
     EXPECT_THROW(parse_signature_type(text), Error) << text;
   }
   std::string deep(200, '(');
