@@ -36,6 +36,11 @@ const OpTable& OpTable::global() {
     register_recurrent(t);
     register_sampling(t);
     register_signal(t);
+    register_microsoft_attention(t);
+    register_microsoft_decoder(t);
+    register_microsoft_fused(t);
+    register_microsoft_norm(t);
+    register_microsoft_quantized(t);
     return t;
   }();
   return table;

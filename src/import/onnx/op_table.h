@@ -56,5 +56,10 @@ void register_attention(OpTable& table);
 void register_recurrent(OpTable& table);
 void register_sampling(OpTable& table);
 void register_signal(OpTable& table);
+void register_microsoft_attention(OpTable& table);
+void register_microsoft_decoder(OpTable& table);
+void register_microsoft_fused(OpTable& table);
+void register_microsoft_norm(OpTable& table);
+void register_microsoft_quantized(OpTable& table);
 
 }  // namespace tenon::onnx

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "import/onnx/attention_parts.h"
 #include "import/onnx/loop_builder.h"
 
 namespace tenon::onnx {
@@ -9,36 +10,6 @@ namespace tenon::onnx {
 namespace {
 
 using graph::attrs;
-
-// [batch, seq, heads * size] as [batch, heads, seq, size].
-Operand split_heads(NodeContext& cx, const Operand& x, int64_t heads) {
-  if (heads <= 0) cx.invalid(cat(heads, " heads for an operand of rank 3"), "1 or more");
-  Dims d = cx.dims(x);
-  return cx.transpose(cx.reshape(x, {d[0], d[1], heads, divide({d[2]}, {heads})}), {0, 2, 1, 3});
-}
-
-Operand merge_heads(NodeContext& cx, const Operand& x) {
-  Operand y = cx.transpose(x, {0, 2, 1, 3});
-  Dims d = cx.dims(y);
-  return cx.reshape(y, {d[0], d[1], d[2] * d[3]});
-}
-
-// Repeats each head `times` times, with copies next to each other.
-Operand repeat_heads(NodeContext& cx, const Operand& x, int64_t times) {
-  if (times == 1) return x;
-  Dims d = cx.dims(x);
-  Operand wide =
-      cx.expand(cx.reshape(x, {d[0], d[1], 1, d[2], d[3]}), {d[0], d[1], times, d[2], d[3]});
-  return cx.reshape(wide, {d[0], d[1] * times, d[2], d[3]});
-}
-
-// 0 .. count - 1, i64, along one axis of `rank`.
-Operand places(NodeContext& cx, const Dim& count, size_t axis, size_t rank) {
-  Operand i = cx.op("range", {cx.integer(0), cx.integer(1)}, attrs({{"count", count}}));
-  Dims shape(rank, Dim(1));
-  shape[axis] = count;
-  return cx.reshape(i, shape);
-}
 
 // The additive mask for a boolean tensor `allowed`.
 Operand bias_of(NodeContext& cx, const Operand& allowed, DataType dtype) {
@@ -174,48 +145,24 @@ Operands attention(NodeContext& cx) {
 
 // x [batch, heads, seq, size] or [batch, seq, heads * size], cos and sin caches, positions.
 Operands rotary_embedding(NodeContext& cx) {
-  Operand x = cx.in(0), cosine = cx.in(1), sine = cx.in(2);
-  Dims shape = cx.dims(x);
-  bool flat = shape.size() == 3;
-  int64_t heads = cx.attr_int("num_heads", 0);
-  bool interleaved = cx.attr_bool("interleaved", false);
-  if (flat) x = split_heads(cx, x, heads);
-  Dims d = cx.dims(x);  // [batch, heads, seq, size]
-  auto size = d.at(3).as_const();
+  Operand x = cx.in(0);
+  bool flat = cx.rank(x) == 3;
+  if (flat) x = split_heads(cx, x, cx.attr_int("num_heads", 0));
+  cx.ignore("num_heads");
+  auto size = cx.dims(x).at(3).as_const();
   if (!size) cx.unsupported("a head size known only at run time not implemented");
   int64_t rotated = cx.attr_int("rotary_embedding_dim", 0);
   if (rotated == 0) rotated = *size;
   if (rotated < 0 || rotated > *size || rotated % 2 != 0)
     cx.invalid(cat("rotary_embedding_dim=", rotated), cat("an even size, at most ", *size));
-  int64_t half = rotated / 2;
-  auto cache = [&](const Operand& table) {  // [batch, 1, seq, half]
+  auto cache = [&](const Operand& table) {  // [batch, 1, seq, rotated / 2]
     Operand rows = table;
     if (cx.has(3)) rows = cx.op("gather", {table, cx.in(3)}, attrs({{"axis", 0}}));
     return cx.unsqueeze(rows, {1});
   };
-  cosine = cache(cosine);
-  sine = cache(sine);
-  Operand turning = cx.slice(x, 3, 0, rotated), first, second;
-  if (interleaved) {
-    Operand pairs = cx.reshape(turning, {d[0], d[1], d[2], half, 2});
-    first = cx.squeeze(cx.slice(pairs, 4, 0, 1), {4});
-    second = cx.squeeze(cx.slice(pairs, 4, 1, 1), {4});
-  } else {
-    first = cx.slice(turning, 3, 0, half);
-    second = cx.slice(turning, 3, half, half);
-  }
-  Operand real = cx.sub(cx.mul(cosine, first), cx.mul(sine, second));
-  Operand imaginary = cx.add(cx.mul(sine, first), cx.mul(cosine, second));
-  if (interleaved) {
-    Operand pairs = cx.concat({cx.unsqueeze(real, {4}), cx.unsqueeze(imaginary, {4})}, 4);
-    turning = cx.reshape(pairs, {d[0], d[1], d[2], rotated});
-  } else {
-    turning = cx.concat({real, imaginary}, 3);
-  }
-  Operand y = rotated == *size ? turning
-                               : cx.concat({turning, cx.slice(x, 3, rotated, *size - rotated)}, 3);
-  if (!flat) return {y};
-  return {cx.reshape(cx.transpose(y, {0, 2, 1, 3}), shape)};
+  Operand y =
+      rotate(cx, x, cache(cx.in(1)), cache(cx.in(2)), rotated, cx.attr_bool("interleaved", false));
+  return {flat ? merge_heads(cx, y) : y};
 }
 
 // A causal depthwise convolution along time, and the inputs that the next call needs.

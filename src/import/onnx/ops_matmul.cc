@@ -44,18 +44,6 @@ Operands gemm(NodeContext& cx) {
   return {out};
 }
 
-// com.microsoft: a product with transposes of the last two axes and a factor.
-Operands fused_matmul(NodeContext& cx) {
-  double alpha = cx.attr_float("alpha", 1);
-  if (cx.attr_bool("transBatchA", false) || cx.attr_bool("transBatchB", false)) {
-    cx.unsupported("transBatchA=1, transBatchB=1 not implemented");
-  }
-  Operand a = cx.in(0), b = cx.in(1);
-  if (cx.attr_bool("transA", false)) a = swap_last(cx, a);
-  if (cx.attr_bool("transB", false)) b = swap_last(cx, b);
-  return {scaled(cx, cx.op("matmul", {a, b}), alpha)};
-}
-
 // x - zero point, as i32. A zero point of rank 1 has one element per row of A, or per column of B.
 Operand centered(NodeContext& cx, size_t operand, size_t zero, bool rows) {
   Operand x = cx.cast(cx.in(operand), i32);
@@ -117,7 +105,6 @@ void register_matmul(OpTable& t) {
   t.add("Det", 11, widened<det>);
   t.add("MatMul", 1, matmul);
   t.add("Gemm", 1, widened<gemm>);
-  t.add("FusedMatMul", 1, fused_matmul, kMicrosoft);
   t.add("MatMulInteger", 10, matmul_integer);
   t.add("MatMulIntegerToFloat", 1, matmul_integer_to_float, kMicrosoft);
   t.add("DynamicQuantizeMatMul", 1, dynamic_quantize_matmul, kMicrosoft);

@@ -120,34 +120,21 @@ Operands layer_normalization(NodeContext& cx) {
   return all;
 }
 
+// The second result, of SimplifiedLayerNormalization, is what x is multiplied by.
 Operands rms_normalization(NodeContext& cx) {
-  int64_t axis = cx.axis(cx.attr_int("axis", -1), cx.rank(0));
+  const int64_t axis = cx.axis(cx.attr_int("axis", -1), cx.rank(0));
+  const double epsilon = cx.attr_float("epsilon", 1e-5);
   cx.attr_dtype("stash_type", f32);
-  return {cx.op("rms_norm", {cx.in(0), cx.opt(1)},
-                attrs({{"axis", axis}, {"epsilon", cx.attr_float("epsilon", 1e-5)}}))};
-}
-
-// com.microsoft: x + skip (+ bias), normalised; the sum is the fourth output.
-Operand skip_sum(NodeContext& cx, size_t bias) {
-  Operand sum = cx.add(cx.in(0), cx.in(1));
-  return cx.has(bias) ? cx.add(sum, cx.in(bias)) : sum;
-}
-
-Operands skip_layer_normalization(NodeContext& cx) {
-  if (cx.wants(1) || cx.wants(2)) cx.unsupported("mean and variance outputs not implemented");
-  Operand sum = skip_sum(cx, 4);
-  double epsilon = cx.attr_float("epsilon", 1e-12);
-  Operand y =
-      cx.op("layer_norm", {sum, cx.in(2), cx.opt(3)}, attrs({{"axis", -1}, {"epsilon", epsilon}}));
-  return {y, {}, {}, sum};
-}
-
-Operands skip_rms_normalization(NodeContext& cx) {
-  if (cx.wants(1) || cx.wants(2)) cx.unsupported("mean and variance outputs not implemented");
-  Operand sum = skip_sum(cx, 3);
-  double epsilon = cx.attr_float("epsilon", 1e-12);
-  return {
-      cx.op("rms_norm", {sum, cx.in(2)}, attrs({{"axis", -1}, {"epsilon", epsilon}})), {}, {}, sum};
+  Operands out = {
+      cx.op("rms_norm", {cx.in(0), cx.opt(1)}, attrs({{"axis", axis}, {"epsilon", epsilon}}))};
+  if (cx.wants(1)) {
+    const Operand x = cx.cast(cx.in(0), cx.dtype(0) == f64 ? f64 : f32);
+    Ints axes;
+    for (int64_t i = axis; i < cx.rank(0); ++i) axes.push_back(i);
+    const Operand square = cx.reduce("reduce_mean", cx.mul(x, x), axes, true);
+    out.push_back(cx.op("rsqrt", {cx.add(square, cx.scalar_like(square, epsilon))}));
+  }
+  return out;
 }
 
 Operands lrn(NodeContext& cx) {
@@ -205,8 +192,6 @@ void register_norm(OpTable& t) {
   t.add("RMSNormalization", 23, rms_normalization);
   t.add("SimplifiedLayerNormalization", 1, rms_normalization);
   t.add("SimplifiedLayerNormalization", 1, rms_normalization, kMicrosoft);
-  t.add("SkipLayerNormalization", 1, skip_layer_normalization, kMicrosoft);
-  t.add("SkipSimplifiedLayerNormalization", 1, skip_rms_normalization, kMicrosoft);
   t.add("LRN", 1, lrn);
   t.add("LpNormalization", 1, widened<lp_normalization>);
   t.add("MeanVarianceNormalization", 1, widened<mean_variance_normalization>);

@@ -1,0 +1,310 @@
+// GroupQueryAttention and RotaryEmbedding of com.microsoft, as decoders of language models use
+// them: each call appends to a cache of keys and values, and batch entries may differ in length.
+// docs: ContribOperators.md of ONNX Runtime.
+
+#include <cmath>
+
+#include "import/onnx/attention_parts.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+using graph::attrs;
+
+// Operands of GroupQueryAttention.
+enum : size_t {
+  kQuery,
+  kKey,
+  kValue,
+  kPastKey,
+  kPastValue,
+  kLengths,  // seqlens_k: tokens of each batch entry, minus 1
+  kTotal,    // total_sequence_length: the most tokens of any
+  kCosine,
+  kSine,
+  kPositions,
+  kAttentionBias,
+  kHeadSink,
+  kKeyScale,
+  kValueScale,
+  kQueryNorm,
+  kKeyNorm,
+  kQueryLengths
+};
+
+// What the batch entries have: `lengths` tokens each, the last ones of which are new.
+struct Tokens {
+  Dim batch, steps;  // of the query, with padding
+  Dim total;         // columns of the scores
+  Operand lengths;   // i64[batch]
+  Operand past;      // i64[batch]: how many are in the cache
+  Operand appended;  // i64[batch, 1] or i64[]: how many are appended, without padding
+};
+
+Operand column(NodeContext& cx, const Operand& x, size_t axis, size_t rank) {
+  Dims shape(rank, Dim(1));
+  shape[axis] = cx.dims(x)[0];
+  return cx.reshape(x, shape);
+}
+
+Dim greatest(NodeContext& cx, const Operand& x) {
+  const Operand top = cx.reduce("reduce_max", x, {0}, false);
+  return cx.b.elements_of(cx.op("maximum", {top, cx.integer(0)})).at(0);
+}
+
+Tokens tokens_of(NodeContext& cx) {
+  Tokens t;
+  t.batch = cx.dims(kQuery).at(0);
+  t.steps = cx.dims(kQuery).at(1);
+  t.total = cx.elements(cx.reshape(cx.in(kTotal), {})).at(0);
+  auto one_each = [&](size_t i) { return cx.reshape(cx.cast(cx.in(i), i64), {t.batch}); };
+  t.lengths = cx.add(one_each(kLengths), cx.integer(1));
+  const Operand steps = cx.dim_scalar(t.steps);
+  const Operand fresh = cx.has(kQueryLengths) ? one_each(kQueryLengths) : steps;
+  t.appended = cx.has(kQueryLengths) ? column(cx, fresh, 0, 2) : fresh;
+  // Entries shorter than the query are padded.
+  t.past = cx.op("maximum", {cx.sub(t.lengths, fresh), cx.integer(0)});
+  const Dim cached = cx.has(kPastKey) ? cx.dims(kPastKey).at(2) : Dim(0);
+  cx.b.check(graph::CheckKind::kLessEqual, greatest(cx, t.lengths), t.total,
+             "seqlens_k + 1 and total_sequence_length");
+  cx.b.check(graph::CheckKind::kLessEqual, greatest(cx, t.past), cached,
+             "tokens before the query and rows of past_key");
+  return t;
+}
+
+// The cache with the new rows [batch, heads, steps, size] behind each entry's past ones, and zeros
+// behind these.
+Operand update_cache(NodeContext& cx, size_t past, const Operand& now, const Tokens& t) {
+  const Dims d = cx.dims(now);
+  const Dim cached = cx.has(past) ? cx.dims(past).at(2) : Dim(0), rows = cached + t.steps;
+  const Dim capacity = max(t.total, cached);
+  const Operand all = cx.has(past) ? cx.concat({cx.in(past), now}, 2) : now;
+  // For each row of the result, [batch, capacity], the row of `all` that it is.
+  const Operand place = places(cx, capacity, 1, 2), end = column(cx, t.past, 0, 2);
+  const Operand is_past = cx.op("less", {place, end}), step = cx.sub(place, end);
+  const Operand exists = cx.op("logical_or", {is_past, cx.op("less", {step, t.appended})});
+  const Operand from = cx.op("where", {is_past, place, cx.add(step, cx.dim_scalar(cached))});
+  const Operand safe = cx.op("where", {exists, from, cx.integer(0)});
+  // Rows of all entries and heads lie one after the other.
+  const Operand first =
+      cx.mul(cx.reshape(places(cx, d[0] * d[1], 0, 1), {d[0], d[1], 1}), cx.dim_scalar(rows));
+  const Operand flat = cx.reshape(all, {d[0] * d[1] * rows, d[3]});
+  const Operand picked =
+      cx.op("gather", {flat, cx.add(first, cx.unsqueeze(safe, {1}))}, attrs({{"axis", 0}}));
+  return cx.op("where",
+               {cx.reshape(exists, {t.batch, 1, capacity, 1}), picked, cx.scalar_like(picked, 0)});
+}
+
+struct Projections {
+  Operand q, k, v;
+};
+
+// Query, key and value by heads; all are in the query if it is packed.
+Projections projections(NodeContext& cx, int64_t heads, int64_t groups) {
+  if (cx.rank(kQuery) != 3) cx.invalid(cat("query of rank ", cx.rank(kQuery)), "3");
+  if (cx.has(kKey) != cx.has(kValue)) cx.invalid("one of key and value", "both or neither");
+  if (!cx.has(kKey)) {
+    const Operand all = split_heads(cx, cx.in(kQuery), heads + 2 * groups);
+    return {cx.slice(all, 1, 0, heads), cx.slice(all, 1, heads, groups),
+            cx.slice(all, 1, heads + groups, groups)};
+  }
+  Projections p{split_heads(cx, cx.in(kQuery), heads), split_heads(cx, cx.in(kKey), groups),
+                split_heads(cx, cx.in(kValue), groups)};
+  cx.b.check(graph::CheckKind::kEqual, cx.dims(p.k)[2], cx.dims(p.q)[2], "tokens of key and query");
+  return p;
+}
+
+// Normalises each head of Q and K, if there are weights for that.
+void normalize(NodeContext& cx, Projections& p) {
+  const double both = cx.attr_float("qk_norm_epsilon", 1e-6);
+  const double for_q = cx.attr_float("q_norm_epsilon", both);
+  const double for_k = cx.attr_float("k_norm_epsilon", both);
+  if (cx.has(kQueryNorm) != cx.has(kKeyNorm))
+    cx.invalid("one of q_norm_weight and k_norm_weight", "both or neither");
+  if (!cx.has(kQueryNorm)) return;
+  auto normal = [&](const Operand& x, size_t weight, double epsilon) {
+    return cx.op("rms_norm", {x, cx.in(weight)}, attrs({{"axis", -1}, {"epsilon", epsilon}}));
+  };
+  p.q = normal(p.q, kQueryNorm, for_q);
+  p.k = normal(p.k, kKeyNorm, for_k);
+}
+
+// i64[batch, steps]: each token's place in its text. The first call uses one position only, that of
+// the first token.
+Operand positions_of(NodeContext& cx, const Tokens& t) {
+  const Operand steps = places(cx, t.steps, 1, 2);
+  if (!cx.has(kPositions)) return cx.add(column(cx, t.past, 0, 2), steps);
+  const Operand given = cx.reshape(cx.in(kPositions), {t.batch, t.steps});
+  if (t.steps == t.total) {
+    return cx.expand(cx.add(cx.slice(cx.slice(given, 0, 0, 1), 1, 0, 1), steps),
+                     {t.batch, t.steps});
+  }
+  const Operand is_first = cx.op("equal", {cx.dim_scalar(t.steps), cx.dim_scalar(t.total)});
+  const Operand counted = cx.add(cx.slice(cx.slice(given, 0, 0, 1), 1, 0, 1), steps);
+  return cx.op("where", {is_first, counted, given});
+}
+
+// x rotated by the rows of the tables at `positions` [batch, seq]; the tables' width says how much
+// of each head is rotated.
+Operand rotate_at(NodeContext& cx, const Operand& x, size_t cosine, size_t sine,
+                  const Operand& positions, bool interleaved) {
+  const DataType dtype = cx.dtype(x), wide = dtype.is_narrow_float() ? f32 : dtype;
+  const auto half = cx.dims(cosine).at(1).as_const(), size = cx.dims(x)[3].as_const();
+  if (!half || !size) cx.unsupported("a head size known only at run time not implemented");
+  if (2 * *half > *size)
+    cx.invalid(cat("cos_cache of ", *half, " columns"),
+               cat("at most ", *size / 2, ", half a head"));
+  auto rows = [&](size_t table) {
+    const Operand picked = cx.op("gather", {cx.in(table), positions}, attrs({{"axis", 0}}));
+    return cx.cast(cx.unsqueeze(picked, {1}), wide);
+  };
+  const Operand y = rotate(cx, cx.cast(x, wide), rows(cosine), rows(sine), 2 * *half, interleaved);
+  return cx.cast(y, dtype);
+}
+
+// bool [batch or 1, 1, steps, total]: which keys each query attends to.
+Operand allowed_keys(NodeContext& cx, const Tokens& t) {
+  const int64_t window = cx.attr_int("local_window_size", -1);
+  const bool causal = cx.attr_bool("causal", true);
+  const Operand key = places(cx, t.total, 3, 4);
+  if (!causal) {
+    if (window > 0) cx.invalid(cat("local_window_size=", window, " with causal=0"), "-1");
+    return cx.op("less", {key, column(cx, t.lengths, 0, 4)});
+  }
+  const Operand query = cx.add(column(cx, t.past, 0, 4), places(cx, t.steps, 2, 4));
+  const Operand seen = cx.op("less_equal", {key, query});
+  if (window <= 0) return seen;
+  const Operand near = cx.op("less", {cx.sub(query, key), cx.integer(window)});
+  return cx.op("logical_and", {seen, near});
+}
+
+// Softmax over the last axis with one more score in the denominator: 0, or each head's own.
+Operand softmax_with_sink(NodeContext& cx, const Operand& scores, int64_t heads) {
+  const bool smooth = cx.attr_int("smooth_softmax", 0) == 1;
+  auto softmax = [&](const Operand& x) { return cx.op("softmax", {x}, attrs({{"axis", -1}})); };
+  if (!smooth && !cx.has(kHeadSink)) return softmax(scores);
+  const DataType dtype = cx.dtype(scores);
+  const Operand sink = cx.has(kHeadSink)
+                           ? cx.reshape(cx.cast(cx.in(kHeadSink), dtype), {1, heads, 1, 1})
+                           : cx.full(dtype, 0, {1, heads, 1, 1});
+  Dims shape = cx.dims(scores);
+  const Dim columns = shape[3];
+  shape[3] = 1;
+  return cx.slice(softmax(cx.concat({scores, cx.expand(sink, shape)}, 3)), 3, 0, columns);
+}
+
+void refuse_quantised_cache(NodeContext& cx) {
+  for (const char* name : {"k_quant_type", "v_quant_type"}) {
+    const std::string type = cx.attr_string(name, "NONE");
+    if (type != "NONE") cx.unsupported(cat(name, "=", type, " not implemented"));
+  }
+  if (cx.has(kKeyScale) || cx.has(kValueScale))
+    cx.unsupported("k_scale and v_scale not implemented");
+  cx.ignore("kv_cache_bit_width");
+}
+
+struct Weights {
+  Operand weights;  // of the values
+  Operand shown;    // the fourth result
+};
+
+Weights weights_of(NodeContext& cx, const Operand& q, const Operand& k, const Tokens& t,
+                   int64_t heads) {
+  const DataType dtype = cx.dtype(q);
+  Operand scores = attention_scores(cx, q, k, cx.attr_float("scale", 0));
+  if (const double softcap = cx.attr_float("softcap", 0); softcap > 0) {
+    const Operand cap = cx.scalar(dtype, softcap);
+    scores = cx.mul(cx.op("tanh", {cx.div(scores, cap)}), cap);
+  }
+  if (cx.has(kAttentionBias)) {
+    const Operand bias = cx.cast(cx.in(kAttentionBias), dtype);
+    scores = cx.add(scores, cx.slice(bias, 3, 0, t.total));
+  }
+  const Operand allowed = allowed_keys(cx, t);
+  const int64_t mode = cx.attr_int("qk_output", 0);
+  if (mode < 0 || mode > 2) cx.invalid(cat("qk_output=", mode), "0 to 2");
+  Weights w;
+  if (mode == 1) w.shown = cx.op("where", {allowed, scores, cx.scalar(dtype, 0)});
+  const Operand masked = cx.op("where", {allowed, scores, cx.scalar(dtype, -INFINITY)});
+  w.weights = softmax_with_sink(cx, masked, heads);
+  if (mode == 2) w.shown = w.weights;
+  return w;
+}
+
+// -> output, present_key, present_value, scores or weights
+Operands group_query_attention(NodeContext& cx) {
+  const int64_t heads = cx.attr_int("num_heads"), groups = cx.attr_int("kv_num_heads");
+  if (heads <= 0 || groups <= 0 || heads % groups != 0)
+    cx.invalid(cat("num_heads=", heads, ", kv_num_heads=", groups),
+               "positive numbers, the first a multiple of the second");
+  refuse_quantised_cache(cx);
+  if (cx.attr_bool("sliding_window_cache", false))
+    cx.unsupported("sliding_window_cache=1 not implemented");
+  if (cx.has(kPastKey) != cx.has(kPastValue))
+    cx.invalid("one of past_key and past_value", "both or neither");
+  Projections p = projections(cx, heads, groups);
+  const Tokens t = tokens_of(cx);
+  normalize(cx, p);
+  const bool interleaved = cx.attr_bool("rotary_interleaved", false);
+  if (cx.attr_bool("do_rotary", false)) {
+    const Operand positions = positions_of(cx, t);
+    p.q = rotate_at(cx, p.q, kCosine, kSine, positions, interleaved);
+    p.k = rotate_at(cx, p.k, kCosine, kSine, positions, interleaved);
+  }
+  const Operand present_key = update_cache(cx, kPastKey, p.k, t);
+  const Operand present_value = update_cache(cx, kPastValue, p.v, t);
+  // A cache may have room for more than the tokens so far. Scores are computed in f32 for narrower
+  // floats.
+  const DataType dtype = cx.dtype(kQuery), wide = dtype.is_narrow_float() ? f32 : dtype;
+  auto in_use = [&](const Operand& cache) { return cx.cast(cx.slice(cache, 2, 0, t.total), wide); };
+  const Weights w = weights_of(cx, cx.cast(p.q, wide), in_use(present_key), t, heads);
+  const Operand y = merge_heads(cx, weighted_values(cx, w.weights, in_use(present_value)));
+  return {cx.cast(y, dtype), present_key, present_value,
+          w.shown ? cx.cast(w.shown, dtype) : Operand()};
+}
+
+// How many heads the last axis of an operand of rank 3 has: the tables are for whole heads unless
+// rotary_embedding_dim says otherwise.
+int64_t heads_of_flat(NodeContext& cx) {
+  const int64_t heads = cx.attr_int("num_heads", 0);
+  if (heads > 0) return heads;
+  const auto features = cx.dims(0)[2].as_const(), half = cx.dims(2).at(1).as_const();
+  if (!features || !half) cx.unsupported("a head size known only at run time not implemented");
+  if (*half == 0 || *features % (2 * *half) != 0)
+    cx.invalid(cat(*features, " features for cos_cache of ", *half, " columns"),
+               "a multiple of twice as many");
+  return *features / (2 * *half);
+}
+
+// x [batch, heads, seq, size] or [batch, seq, heads * size]; positions [batch, seq], or [1]: of the
+// first token; cos and sin tables.
+Operands rotary_embedding(NodeContext& cx) {
+  cx.ignore("is_packed_batching");  // has no effect on results
+  cx.ignore("scale");               // likewise in ONNX Runtime
+  const bool flat = cx.rank(0) == 3;
+  if (!flat && cx.rank(0) != 4) cx.invalid(cat("an input of rank ", cx.rank(0)), "3 or 4");
+  const int64_t rotated = cx.attr_int("rotary_embedding_dim", 0);
+  if (rotated > 0 && !cx.dims(2).at(1).is_const(rotated / 2))
+    cx.invalid(cat("cos_cache of ", cx.dims(2)[1], " columns"),
+               cat("half of rotary_embedding_dim=", rotated));
+  const Operand x = flat ? split_heads(cx, cx.in(0), heads_of_flat(cx)) : cx.in(0);
+  cx.ignore("num_heads");
+  const Dims d = cx.dims(x);
+  Operand positions = cx.in(1);
+  if (cx.rank(positions) < 2) {
+    const Operand first = cx.reshape(cx.cast(positions, i64), {1, 1});
+    positions = cx.expand(cx.add(first, places(cx, d[2], 1, 2)), {d[0], d[2]});
+  }
+  const Operand y = rotate_at(cx, x, 2, 3, positions, cx.attr_bool("interleaved", false));
+  return {flat ? merge_heads(cx, y) : y};
+}
+
+}  // namespace
+
+void register_microsoft_decoder(OpTable& t) {
+  t.add("GroupQueryAttention", 1, group_query_attention, kMicrosoft);
+  t.add("RotaryEmbedding", 1, rotary_embedding, kMicrosoft);
+}
+
+}  // namespace tenon::onnx
