@@ -142,6 +142,19 @@ def test_embed_layer_normalization(random, batch, steps):
         check(op, ids, segments, words, positions, segment_table, *scale, mask, given, **rest)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_quantized_embed_layer_normalization(random, dtype):
+    ids, segments, tables, _, mask = embedding(random, 3, 5)
+    eight_bit = [integers(random, dtype, *table.shape) for table in tables] + [integers(random, dtype, 8) for _ in range(2)]
+    scales = [np.array(random.uniform(0.01, 0.1), "float32") for _ in range(5)]
+    zeros = [np.array(random.integers(0, 9), dtype) for _ in range(5)]
+    rest = {"constants": (2, 3, 4, 5, 6), "results": ["y", "kept"], "epsilon": 1e-5, "tolerance": 2e-4}
+    check("QEmbedLayerNormalization", ids, segments, *eight_bit, mask, *scales, *zeros, **rest)
+    for group in (eight_bit, scales, zeros):
+        group[2] = None
+    check("QEmbedLayerNormalization", ids, None, *eight_bit, None, *scales, *zeros, **rest)
+
+
 def grouped(x, gamma, beta, groups, epsilon):
     """Group normalisation of [N, H, W, C]."""
     rows = x.reshape(len(x), -1, groups, x.shape[-1] // groups)
@@ -258,6 +271,9 @@ def test_sums_with_a_bias(random):
     left, right = np.split(x + bias, 2, axis=-1)
     (gelu,) = theirs("Gelu", right)
     assert_close(ours("BiasSplitGelu", x, bias), [left * gelu], 1e-5)
+    w = floats(random, 8, 4)
+    assert_close(ours("GemmFastGelu", x, w, bias[:4]), theirs("FastGelu", x @ w, bias[:4]), 1e-5)
+    assert_close(ours("GemmFastGelu", x, w), theirs("FastGelu", x @ w), 1e-5)
 
 
 @pytest.mark.parametrize("op, operands", [("Gelu", 1), ("BiasGelu", 2), ("FastGelu", 1), ("FastGelu", 2), ("QuickGelu", 1)])
@@ -749,3 +765,16 @@ def test_gather_of_narrow_numbers(random, gather_axis, quantize_axis, dtype):
         whole = floats(random, *[1 if axis == quantize_axis else size for axis, size in enumerate(sizes)])
         check("GatherBlockQuantized", table, indices, whole, **{**rest, "block_size": 0})
         check("GatherBlockQuantized", table, indices, floats(random, 1, 1, 1), **{**rest, "block_size": 0})
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize("rows, columns, block", [(6, 64, 32), (5, 9, 16)])
+def test_matmul_bnb4(random, rows, columns, block, kind):
+    count = rows * columns
+    packed, greatest = integers(random, "uint8", (count + 1) // 2), floats(random, -(-count // block))
+    rest = {"K": columns, "N": rows, "block_size": block, "quant_type": kind, "constants": (1, 2)}
+    check("MatMulBnb4", floats(random, 2, 3, columns), packed, greatest, **rest)
+    # ONNX Runtime's library for CPUs does not transpose.
+    (weights,) = theirs("MatMulBnb4", np.eye(columns, dtype="float32"), packed, greatest, **rest)
+    x = floats(random, 2, 3, rows)
+    assert_close(ours("MatMulBnb4", x, packed, greatest, transB=0, **rest), [x @ weights.T], 2e-5)

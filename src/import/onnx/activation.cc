@@ -1,5 +1,7 @@
 #include "import/onnx/activation.h"
 
+#include <cmath>
+
 namespace tenon::onnx::activation {
 
 Operand expm1_negative(NodeContext& cx, const Operand& x) {
@@ -28,6 +30,18 @@ Operand softsign(NodeContext& cx, const Operand& x) {
 Operand hard_sigmoid(NodeContext& cx, const Operand& x, double alpha, double beta) {
   Operand line = cx.add(cx.mul(x, cx.scalar_like(x, alpha)), cx.scalar_like(x, beta));
   return cx.op("clip", {line, cx.scalar_like(x, 0), cx.scalar_like(x, 1)});
+}
+
+Operand gelu(NodeContext& cx, const Operand& x) {
+  Operand e = cx.op("erf", {cx.mul(x, cx.scalar_like(x, std::sqrt(0.5)))});
+  return cx.mul(cx.mul(x, cx.scalar_like(x, 0.5)), cx.add(e, cx.scalar_like(x, 1)));
+}
+
+Operand gelu_tanh(NodeContext& cx, const Operand& x) {
+  Operand cube = cx.mul(cx.mul(x, x), x);
+  Operand inner = cx.add(x, cx.mul(cube, cx.scalar_like(x, 0.044715)));
+  Operand t = cx.op("tanh", {cx.mul(inner, cx.scalar_like(x, std::sqrt(2 / M_PI)))});
+  return cx.mul(cx.mul(x, cx.scalar_like(x, 0.5)), cx.add(t, cx.scalar_like(x, 1)));
 }
 
 }  // namespace tenon::onnx::activation

@@ -16,5 +16,9 @@ Operand softplus(NodeContext& cx, const Operand& x);
 Operand softsign(NodeContext& cx, const Operand& x);
 // alpha x + beta, clipped to [0, 1]
 Operand hard_sigmoid(NodeContext& cx, const Operand& x, double alpha, double beta);
+// 0.5 x (1 + erf(x / sqrt 2))
+Operand gelu(NodeContext& cx, const Operand& x);
+// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+Operand gelu_tanh(NodeContext& cx, const Operand& x);
 
 }  // namespace tenon::onnx::activation

@@ -41,6 +41,7 @@ const OpTable& OpTable::global() {
     register_microsoft_fused(t);
     register_microsoft_norm(t);
     register_microsoft_quantized(t);
+    register_microsoft_weights(t);
     return t;
   }();
   return table;

@@ -61,5 +61,6 @@ void register_microsoft_decoder(OpTable& table);
 void register_microsoft_fused(OpTable& table);
 void register_microsoft_norm(OpTable& table);
 void register_microsoft_quantized(OpTable& table);
+void register_microsoft_weights(OpTable& table);
 
 }  // namespace tenon::onnx

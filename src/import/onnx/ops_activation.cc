@@ -95,33 +95,19 @@ Operands swish(NodeContext& cx) {
   return {cx.mul(x, cx.op("sigmoid", {scaled}))};
 }
 
-// 0.5 x (1 + erf(x / sqrt 2))
-Operand gelu_exact(NodeContext& cx, const Operand& x) {
-  Operand e = cx.op("erf", {cx.mul(x, cx.scalar_like(x, std::sqrt(0.5)))});
-  return cx.mul(cx.mul(x, cx.scalar_like(x, 0.5)), cx.add(e, cx.scalar_like(x, 1)));
-}
-
-// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
-Operand gelu_tanh(NodeContext& cx, const Operand& x) {
-  Operand cube = cx.mul(cx.mul(x, x), x);
-  Operand inner = cx.add(x, cx.mul(cube, cx.scalar_like(x, 0.044715)));
-  Operand t = cx.op("tanh", {cx.mul(inner, cx.scalar_like(x, std::sqrt(2 / M_PI)))});
-  return cx.mul(cx.mul(x, cx.scalar_like(x, 0.5)), cx.add(t, cx.scalar_like(x, 1)));
-}
-
 Operands gelu(NodeContext& cx) {
   std::string how = cx.attr_string("approximate", "none");
-  if (how == "none") return {gelu_exact(cx, cx.in(0))};
-  if (how == "tanh") return {gelu_tanh(cx, cx.in(0))};
+  if (how == "none") return {activation::gelu(cx, cx.in(0))};
+  if (how == "tanh") return {activation::gelu_tanh(cx, cx.in(0))};
   cx.unsupported(cat("approximate=", how, " not implemented"));
 }
 
 Operands bias_gelu(NodeContext& cx) {
-  return {gelu_exact(cx, cx.add(cx.in(0), cx.in(1)))};
+  return {activation::gelu(cx, cx.add(cx.in(0), cx.in(1)))};
 }
 
 Operands fast_gelu(NodeContext& cx) {
-  return {gelu_tanh(cx, cx.has(1) ? cx.add(cx.in(0), cx.in(1)) : cx.in(0))};
+  return {activation::gelu_tanh(cx, cx.has(1) ? cx.add(cx.in(0), cx.in(1)) : cx.in(0))};
 }
 
 Operands quick_gelu(NodeContext& cx) {

@@ -2,7 +2,9 @@
 // with a transpose, a residual or an activation, and sums with a bias.
 // docs: ContribOperators.md of ONNX Runtime.
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "import/onnx/activation.h"
 #include "import/onnx/window.h"
@@ -39,6 +41,12 @@ Operands fused_matmul(NodeContext& cx) {
             {arranged(cx, 0, cx.attr_bool("transBatchA", false), cx.attr_bool("transA", false)),
              arranged(cx, 1, cx.attr_bool("transBatchB", false), cx.attr_bool("transB", false))});
   return {alpha == 1 ? y : cx.mul(y, cx.scalar_like(y, alpha))};
+}
+
+// X, W, bias
+Operands gemm_fast_gelu(NodeContext& cx) {
+  const Operand y = cx.op("matmul", {cx.in(0), cx.in(1)});
+  return {activation::gelu_tanh(cx, cx.has(2) ? cx.add(y, cx.in(2)) : y)};
 }
 
 // ---- activations ----
@@ -155,10 +163,7 @@ Operands bias_split_gelu(NodeContext& cx) {
   const int64_t last = cx.rank(sum) - 1;
   const Dim half = divide({cx.dims(sum).back()}, {2});
   const Operand x = cx.slice(sum, last, 0, half), gate = cx.slice(sum, last, half, half);
-  const Operand e = cx.op("erf", {cx.mul(gate, cx.scalar_like(gate, std::sqrt(0.5)))});
-  const Operand gelu =
-      cx.mul(cx.mul(gate, cx.scalar_like(gate, 0.5)), cx.add(e, cx.scalar_like(e, 1)));
-  return {cx.mul(x, gelu)};
+  return {cx.mul(x, activation::gelu(cx, gate))};
 }
 
 }  // namespace
@@ -167,6 +172,7 @@ void register_microsoft_fused(OpTable& t) {
   t.add("FusedMatMul", 1, fused_matmul, kMicrosoft);
   t.add("TransposeMatMul", 1, fused_matmul, kMicrosoft);
   t.add("FusedGemm", 1, widened<fused_gemm>, kMicrosoft);
+  t.add("GemmFastGelu", 1, widened<gemm_fast_gelu>, kMicrosoft);
   t.add("FusedConv", 1, fused_conv, kMicrosoft);
   t.add("NhwcConv", 1, nhwc_fused_conv, kMicrosoft);
   t.add("NhwcFusedConv", 1, nhwc_fused_conv, kMicrosoft);

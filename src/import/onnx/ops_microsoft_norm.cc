@@ -52,31 +52,51 @@ Operands skip_rms_normalization(NodeContext& cx) {
   return {cx.cast(y, dtype), {}, inverse, cx.cast(sum, dtype)};
 }
 
-Operand rows_of(NodeContext& cx, size_t table, size_t indices) {
-  return cx.op("gather", {cx.in(table), cx.in(indices)}, attrs({{"axis", 0}}));
+// Of a quantised embedding, operands 2 to 6 are 8-bit numbers; their scales and zero points are
+// operands too.
+Operand real(NodeContext& cx, size_t i, const Operand& x) {
+  auto single = [&](size_t parameter) { return cx.reshape(cx.in(parameter), {}); };
+  return cx.op("dequantize_linear", {x, single(i + 6), single(i + 11)});
 }
 
 // input_ids, segment_ids, word_embedding, position_embedding, segment_embedding, gamma, beta, mask,
 // position_ids -> output, the number of tokens that the mask keeps, sum of the embeddings
-Operands embed_layer_normalization(NodeContext& cx) {
-  cx.ignore("mask_index_type");  // whether the second result exists, which the node says, too
+Operands embedding(NodeContext& cx, bool quantized) {
   const Dims ids = cx.dims(0);
   if (ids.size() != 2) cx.invalid(cat("input_ids of rank ", ids.size()), "2");
   if (cx.has(1) != cx.has(4))
     cx.invalid("one of segment_ids and segment_embedding", "both or neither");
-  const DataType dtype = cx.dtype(2);
-  if (dtype.is_narrow_float()) cx.cast_inputs(dtype, f32);
-  const Operand positions = cx.has(8) ? rows_of(cx, 3, 8) : cx.slice(cx.in(3), 0, 0, ids[1]);
-  Operand sum = cx.add(rows_of(cx, 2, 0), positions);
-  if (cx.has(1)) sum = cx.add(sum, rows_of(cx, 4, 1));
-  const Operand y = cx.op("layer_norm", {sum, cx.in(5), cx.in(6)},
+  auto floats = [&](size_t i, const Operand& x) { return quantized ? real(cx, i, x) : x; };
+  auto rows = [&](size_t table, const Operand& indices) {
+    return floats(table, cx.op("gather", {cx.in(table), indices}, attrs({{"axis", 0}})));
+  };
+  const bool places = !quantized && cx.has(8);
+  const Operand positions =
+      places ? rows(3, cx.in(8)) : floats(3, cx.slice(cx.in(3), 0, 0, ids[1]));
+  Operand sum = cx.add(rows(2, cx.in(0)), positions);
+  if (cx.has(1)) sum = cx.add(sum, rows(4, cx.in(1)));
+  const Operand y = cx.op("layer_norm", {sum, floats(5, cx.in(5)), floats(6, cx.in(6))},
                           attrs({{"axis", -1}, {"epsilon", cx.attr_float("epsilon", 1e-12)}}));
   Operand kept = cx.full(i32, 0, {ids[0]});
   if (cx.has(7)) {
     const Operand is_kept = cx.op("equal", {cx.in(7), cx.scalar_like(cx.in(7), 1)});
     kept = cx.reduce("reduce_sum", cx.cast(is_kept, i32), {1}, false);
   }
-  return {cx.cast(y, dtype), kept, cx.cast(sum, dtype)};
+  return {y, kept, sum};
+}
+
+Operands embed_layer_normalization(NodeContext& cx) {
+  cx.ignore("mask_index_type");  // whether the second result exists, which the node says, too
+  const DataType dtype = cx.dtype(2);
+  if (dtype.is_narrow_float()) cx.cast_inputs(dtype, f32);
+  Operands out = embedding(cx, false);
+  return {cx.cast(out[0], dtype), out[1], cx.cast(out[2], dtype)};
+}
+
+Operands quantized_embed_layer_normalization(NodeContext& cx) {
+  Operands out = embedding(cx, true);
+  out.pop_back();
+  return out;
 }
 
 // x, of which channels are the second axis or the last, normalised by groups of channels.
@@ -131,6 +151,7 @@ void register_microsoft_norm(OpTable& t) {
   t.add("SkipLayerNormalization", 1, skip_layer_normalization, kMicrosoft);
   t.add("SkipSimplifiedLayerNormalization", 1, skip_rms_normalization, kMicrosoft);
   t.add("EmbedLayerNormalization", 1, embed_layer_normalization, kMicrosoft);
+  t.add("QEmbedLayerNormalization", 1, quantized_embed_layer_normalization, kMicrosoft);
   t.add("GroupNorm", 1, group_norm, kMicrosoft);
   t.add("SkipGroupNorm", 1, skip_group_norm, kMicrosoft);
 }

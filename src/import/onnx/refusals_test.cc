@@ -332,14 +332,6 @@ TEST_F(RefusalsOfComputation, Products) {
        "C of rank 3",
        "at most 2: it is broadcast to the product"},
   });
-  unsupported({{"FusedMatMul",
-                17,
-                {"f 2 3", "f 3 4"},
-                {M::integer("transBatchA", 1)},
-                "transBatchA=1, transBatchB=1 not implemented",
-                "",
-                1,
-                "com.microsoft"}});
 }
 
 TEST_F(RefusalsOfComputation, Normalization) {
@@ -358,24 +350,6 @@ TEST_F(RefusalsOfComputation, Normalization) {
        "num_groups=0",
        "1 or more"},
       {"LpNormalization", 17, {kX}, {M::integer("p", 3)}, "p=3", "1 or 2"},
-  });
-  unsupported({
-      {"SkipLayerNormalization",
-       17,
-       {"f 1 2 4", "f 1 2 4", "f 4"},
-       {},
-       "mean and variance outputs not implemented",
-       "",
-       2,
-       "com.microsoft"},
-      {"SkipSimplifiedLayerNormalization",
-       17,
-       {"f 1 2 4", "f 1 2 4", "f 4"},
-       {},
-       "mean and variance outputs not implemented",
-       "",
-       2,
-       "com.microsoft"},
   });
 }
 

@@ -10,9 +10,9 @@
 namespace tenon::onnx {
 using M = ModelMaker;
 
-// An operand is a float32 input "f 2 n *", an int64 input "i 2", a bool input "b 2", an input of
-// unknown rank "f ?", a sequence of such values "[f 2", an integer constant "= 0 -1", a float
-// constant "~ 0.5 2" or of rank 0 "~ 0.5", or "" for none.
+// An operand is a float32 input "f 2 n *", an int64 input "i 2", a bool input "b 2", a uint8 input
+// "u 2", an input of unknown rank "f ?", a sequence of such values "[f 2", an integer constant "= 0
+// -1", a float constant "~ 0.5 2" or of rank 0 "~ 0.5", or "" for none.
 struct Refusal {
   const char* op;
   int64_t opset;
@@ -64,7 +64,8 @@ inline std::string add_operand(M& m, const std::string& text, size_t index) {
     m.model.graph.initializers.push_back(t);
     return name;
   }
-  Value v = M::value(name, kind == 'i' ? 7 : kind == 'b' ? 9 : 1, {});
+  const int32_t type = kind == 'i' ? 7 : kind == 'b' ? 9 : kind == 'u' ? 2 : 1;
+  Value v = M::value(name, type, {});
   for (const std::string& w : words) {
     if (w == "?") {
       v.type.has_shape = false;
