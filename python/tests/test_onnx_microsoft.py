@@ -676,6 +676,19 @@ def test_quantized_gemm(random, columns, types):
     check("QGemm", *given, c, transA=1, transB=1)
 
 
+@pytest.mark.parametrize("channels", [(), (8,)])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_quantized_conv(random, rank, channels):
+    x, w = integers(random, "uint8", 2, 4, *[6] * rank), integers(random, "int8", 8, 2, *[3] * rank)
+    b = random.integers(-999, 999, (8,), dtype="int32")
+    given = [scalar(0.01), scalar(7, "uint8"), w, np.asarray(random.uniform(0.01, 0.02, channels), "float32")]
+    given += [np.zeros(channels, "int8"), scalar(0.5), scalar(20, "uint8"), b]
+    rest = {"group": 2, "pads": [1] * 2 * rank, "strides": [2] * rank, "constants": range(1, 9), "tolerance": 1}
+    check("QLinearConv", x, *given, **rest)
+    if rank == 2:
+        check("QLinearConv", nhwc(x), *given, channels_last=1, **rest)
+
+
 # ---- weights by blocks ----
 
 

@@ -236,6 +236,13 @@ const Attribute* NodeContext::unread() const {
   return nullptr;
 }
 
+Operands NodeContext::as_onnx(const char* op, Operands inputs) const {
+  NodeContext other(b, node_, std::move(inputs), kNewestOpset, inner_graph_);
+  Operands out = OpTable::global().find("", op, kNewestOpset)(other);
+  read_.merge(other.read_);
+  return out;
+}
+
 // ---- failures ----
 
 void NodeContext::unsupported(const std::string& reason) const {

@@ -125,6 +125,10 @@ class NodeContext {
   // The first unread attribute, or null.
   const Attribute* unread() const;
 
+  // ---- other translations ----
+  // What ONNX's operator of that name computes from the node's attributes and other operands.
+  Operands as_onnx(const char* op, Operands inputs) const;
+
   // ---- failures ----
   [[noreturn]] void unsupported(const std::string& reason) const;
   // Gives up because a node in an inner graph, which is already listed, can't be imported.

@@ -15,11 +15,6 @@ namespace {
 
 using graph::attrs;
 
-// What ONNX's operator of that name computes from the node's operands and attributes.
-Operand of_onnx(NodeContext& cx, const char* name) {
-  return OpTable::global().find("", name, kNewestOpset)(cx).at(0);
-}
-
 // ---- products ----
 
 // The axes of an operand of FusedMatMul as `batch` says: the rows are its first axis, before those
@@ -89,7 +84,7 @@ Operand activated_by_list(NodeContext& cx, const Operand& x) {
 Operands fused_gemm(NodeContext& cx) {
   const double gamma = cx.attr_float("activation_gamma", 0);
   if (gamma != 0) cx.unsupported(cat("activation_gamma=", gamma, " not implemented"));
-  const Operand y = of_onnx(cx, "Gemm");
+  const Operand y = cx.as_onnx("Gemm", cx.all()).at(0);
   return {activated(cx, y, [&](size_t i, double otherwise) {
     return cx.attr_float(i == 0 ? "activation_alpha" : "activation_beta", otherwise);
   })};
@@ -99,7 +94,7 @@ Operands fused_gemm(NodeContext& cx) {
 
 // X, W, B, Z: the activation of the convolution plus Z
 Operands fused_conv(NodeContext& cx) {
-  Operand y = of_onnx(cx, "Conv");
+  Operand y = cx.as_onnx("Conv", {cx.in(0), cx.in(1), cx.opt(2)}).at(0);
   if (cx.has(3)) y = cx.add(y, cx.in(3));
   return {activated_by_list(cx, y)};
 }

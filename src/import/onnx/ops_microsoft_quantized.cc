@@ -1,6 +1,8 @@
 // Operators of com.microsoft on 8-bit numbers. Weights of fewer bits are in
 // ops_microsoft_weights.cc. docs: ContribOperators.md of ONNX Runtime.
 
+#include <algorithm>
+
 #include "import/onnx/activation.h"
 #include "import/onnx/window.h"
 
@@ -108,6 +110,19 @@ Operands where(NodeContext& cx) {
 
 // ---- products ----
 
+// ONNX's operator, perhaps with channels as the last axis of x and y.
+Operands conv(NodeContext& cx) {
+  if (!cx.attr_bool("channels_last", false)) return cx.as_onnx("QLinearConv", cx.all());
+  const int64_t last = cx.rank(0) - 1;
+  if (last < 2) cx.invalid(cat("x of rank ", last + 1), "3 or more");
+  Ints front = NodeContext::axes_below(last + 1), back = front;
+  std::rotate(front.begin() + 1, front.end() - 1, front.end());
+  std::rotate(back.begin() + 1, back.begin() + 2, back.end());
+  Operands operands = cx.all();
+  operands[0] = cx.transpose(cx.in(0), front);
+  return {cx.transpose(cx.as_onnx("QLinearConv", operands).at(0), back)};
+}
+
 Operand matrix(NodeContext& cx, size_t i, const char* transposed) {
   if (cx.rank(i) != 2) cx.invalid(cat("operand ", i, " of rank ", cx.rank(i)), "a matrix");
   return cx.attr_bool(transposed, false) ? cx.transpose(cx.in(i), {1, 0}) : cx.in(i);
@@ -141,6 +156,7 @@ void register_microsoft_quantized(OpTable& t) {
   t.add("QLinearReduceMean", 1, of_one<reduce_mean>, kMicrosoft);
   t.add("QLinearConcat", 1, concat, kMicrosoft);
   t.add("QLinearWhere", 1, where, kMicrosoft);
+  t.add("QLinearConv", 1, conv, kMicrosoft);
   t.add("QGemm", 1, gemm, kMicrosoft);
 }
 

@@ -258,6 +258,7 @@ TEST_F(RefusalsOfMicrosoft, Quantized) {
        {M::integer("axis", 0)},
        "4 operands",
        "2, and 3 for each part"},
+      {"QLinearConv", {"u 1 4"}, {M::integer("channels_last", 1)}, "x of rank 2", "3 or more"},
       {"QGemm", {"u 1 2 3", "f", "u", "u 3 4", "f", "u"}, {}, "operand 0 of rank 3", "a matrix"},
   });
 }
