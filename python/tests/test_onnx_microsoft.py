@@ -1,5 +1,7 @@
 """Operators of com.microsoft, against ONNX Runtime's results, with symbolic sizes of batch and sequence."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -791,3 +793,159 @@ def test_matmul_bnb4(random, rows, columns, block, kind):
     (weights,) = theirs("MatMulBnb4", np.eye(columns, dtype="float32"), packed, greatest, **rest)
     x = floats(random, 2, 3, rows)
     assert_close(ours("MatMulBnb4", x, packed, greatest, transB=0, **rest), [x @ weights.T], 2e-5)
+
+
+# ---- models that ONNX Runtime's tools wrote ----
+
+
+def session(model, path=None, level="ALL"):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, f"ORT_ENABLE_{level}")
+    if path:
+        options.optimized_model_filepath = str(path)
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def with_weights(text, random, sizes):
+    model = onnx.parser.parse_model(text)
+    for name, size in sizes.items():
+        model.graph.initializer.append(numpy_helper.from_array(floats(random, *size) / 3, name))
+    return model
+
+
+def operators(model):
+    return collections.Counter(node.op_type for node in model.graph.node if node.domain == "com.microsoft")
+
+
+ENCODER = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[batch, steps, 16] x) => (float[batch, steps, 16] y)
+<int64[4] by_heads = {0, 0, 2, 8}, int64[3] flat = {0, 0, 16}, float root = {2.8}, float half = {0.5}, float one = {1.0},
+ float two = {1.4142135}>
+{
+  q = MatMul(x, wq)
+  qh = Reshape(q, by_heads)
+  qt = Transpose<perm = [0, 2, 1, 3]>(qh)
+  k = MatMul(x, wk)
+  kh = Reshape(k, by_heads)
+  kt = Transpose<perm = [0, 2, 3, 1]>(kh)
+  v = MatMul(x, wv)
+  vh = Reshape(v, by_heads)
+  vt = Transpose<perm = [0, 2, 1, 3]>(vh)
+  product = MatMul(qt, kt)
+  scores = Div(product, root)
+  weights = Softmax<axis = -1>(scores)
+  attended = MatMul(weights, vt)
+  back = Transpose<perm = [0, 2, 1, 3]>(attended)
+  merged = Reshape(back, flat)
+  output = MatMul(merged, wo)
+  residual = Add(output, x)
+  normal = LayerNormalization<axis = -1>(residual, gamma, beta)
+  wide = MatMul(normal, w1)
+  biased = Add(wide, b1)
+  scaled = Div(biased, two)
+  erf = Erf(scaled)
+  shifted = Add(erf, one)
+  gated = Mul(biased, shifted)
+  gelu = Mul(gated, half)
+  narrow = MatMul(gelu, w2)
+  last = Add(narrow, normal)
+  y = LayerNormalization<axis = -1>(last, gamma, beta)
+}
+"""
+
+
+def test_models_that_the_optimiser_wrote(random, tmp_path):
+    sizes = {name: (16, 16) for name in ("wq", "wk", "wv", "wo")}
+    sizes |= {"gamma": (16,), "beta": (16,), "w1": (16, 32), "b1": (32,), "w2": (32, 16)}
+    model = with_weights(ENCODER, random, sizes)
+    x = floats(random, 2, 5, 16)
+    expected = session(model, tmp_path / "m.onnx", "EXTENDED").run(None, {"x": x})
+    written = operators(onnx.load(tmp_path / "m.onnx"))
+    assert written["FusedMatMul"] and written["BiasGelu"], written
+    assert_close(tenon.InferenceSession(tmp_path / "m.onnx").run(None, {"x": x}), expected, 2e-5)
+
+
+IMAGE_CLASSIFIER = """
+<ir_version: 8, opset_import: ["" : 13]>
+g (float[n, 3, 12, 12] x) => (float[n, 5] y)
+{
+  a = Conv<pads = [1, 1, 1, 1]>(x, w1, b1)
+  b = LeakyRelu<alpha = 0.2>(a)
+  c = Conv<pads = [1, 1, 1, 1], group = 2>(b, w2)
+  d = Add(b, c)
+  e = Sigmoid(d)
+  f = Mul(d, e)
+  h = Concat<axis = 1>(f, b)
+  i = AveragePool<kernel_shape = [2, 2], strides = [2, 2]>(h)
+  j = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(i)
+  k = GlobalAveragePool(j)
+  l = Flatten(k)
+  m = Gemm<transB = 1>(l, w3, b3)
+  y = Softmax<axis = -1>(m)
+}
+"""
+
+
+@pytest.mark.parametrize("level", ["EXTENDED", "ALL"])
+@pytest.mark.parametrize("activations", ["QUInt8", "QInt8"])
+def test_models_that_the_quantiser_wrote(random, tmp_path, activations, level):
+    quantization = pytest.importorskip("onnxruntime.quantization")
+
+    class Samples(quantization.CalibrationDataReader):
+        given = [{"x": floats(random, 4, 3, 12, 12)} for _ in range(2)]
+
+        def get_next(self):
+            return self.given.pop() if self.given else None
+
+    sizes = {"w1": (8, 3, 3, 3), "b1": (8,), "w2": (8, 4, 3, 3), "w3": (5, 16), "b3": (5,)}
+    onnx.save(with_weights(IMAGE_CLASSIFIER, random, sizes), tmp_path / "m.onnx")
+    quantization.quantize_static(
+        tmp_path / "m.onnx",
+        tmp_path / "q.onnx",
+        Samples(),
+        quant_format=quantization.QuantFormat.QOperator,
+        activation_type=getattr(quantization.QuantType, activations),
+        weight_type=quantization.QuantType.QInt8,
+        per_channel=True,
+    )
+    x = floats(random, 2, 3, 12, 12)
+    expected = session(onnx.load(tmp_path / "q.onnx"), tmp_path / "o.onnx", level).run(None, {"x": x})
+    written = operators(onnx.load(tmp_path / "o.onnx"))
+    assert written["QLinearConcat"] and written["QGemm"] and written["QLinearConv"] == (2 if level == "ALL" else 0)
+    for name in ("q.onnx", "o.onnx"):
+        assert_close(tenon.InferenceSession(tmp_path / name).run(None, {"x": x}), expected, 1 / 128)
+
+
+DECODER = """
+<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+g (float[batch, steps, 128] q, float[batch, steps, 64] k, float[batch, steps, 64] v, int64[batch, total] mask,
+   float[batch, 2, past, 32] past_key, float[batch, 2, past, 32] past_value)
+  => (float[batch, steps, 128] y, float[batch, 2, total, 32] present_key, float[batch, 2, total, 32] present_value)
+<int64[1] columns = {1}, int64 one = {1}>
+{
+  sums = ReduceSum<keepdims = 0>(mask, columns)
+  before = Sub(sums, one)
+  lengths = Cast<to = 6>(before)
+  shape = Shape(mask)
+  size = Gather(shape, one)
+  most = Cast<to = 6>(size)
+  y, present_key, present_value = com.microsoft.GroupQueryAttention<num_heads = 4, kv_num_heads = 2, do_rotary = 1>(
+    q, k, v, past_key, past_value, lengths, most, cos, sin)
+}
+"""
+
+
+def test_decoders_whose_lengths_come_from_the_mask(random):
+    """Two calls, the second one with the first one's cache, by one program."""
+    model = with_weights(DECODER, random, {"cos": (64, 16), "sin": (64, 16)})
+    found, expected = tenon.InferenceSession(model), session(model)
+    past = {name: np.zeros((2, 2, 0, 32), "float32") for name in ("past_key", "past_value")}
+    for steps, total in ((5, 5), (1, 6)):
+        given = {"q": floats(random, 2, steps, 128), "k": floats(random, 2, steps, 64), "v": floats(random, 2, steps, 64)}
+        given |= {"mask": np.ones((2, total), "int64"), **past}
+        results = expected.run(None, given)
+        assert_close(found.run(None, given), results, 2e-5)
+        past = {"past_key": results[1], "past_value": results[2]}
