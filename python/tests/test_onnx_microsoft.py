@@ -691,6 +691,28 @@ def test_quantized_conv(random, rank, channels):
         check("QLinearConv", nhwc(x), *given, channels_last=1, **rest)
 
 
+@pytest.mark.parametrize("dtype, columns", [("uint8", ()), ("int8", (24,))])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_quantized_lstm(random, direction, columns, dtype):
+    steps, batch, size, hidden = 5, 3, 4, 6
+    directions = 2 if direction == "bidirectional" else 1
+    x = floats(random, steps, batch, size)
+    w, r = (integers(random, dtype, directions, rows, 4 * hidden) for rows in (size, hidden))
+    b, p = floats(random, directions, 8 * hidden), floats(random, directions, 3 * hidden)
+    h, c = (floats(random, directions, batch, hidden) for _ in range(2))
+    each = []
+    for _ in range(2):
+        each.append(np.asarray(random.uniform(0.002, 0.004, (directions, *columns)), "float32"))
+        # ONNX Runtime wants zeros of columns.
+        each.append(random.integers(0, 1 if columns else 9, (directions, *columns)).astype(dtype))
+    lengths = np.array([5, 2, 3], "int32")
+    constants = (1, 2, 3, 7, 8, 9, 10, 11)
+    rest = {"direction": direction, "hidden_size": hidden, "constants": constants, "results": ["y", "h", "c"]}
+    check("DynamicQuantizeLSTM", x, w, r, None, None, None, None, None, *each, **rest)
+    check("DynamicQuantizeLSTM", x, w, r, b, None, h, c, p, *each, **rest)
+    check("DynamicQuantizeLSTM", x, w, r, b, lengths, h, c, None, *each, input_forget=1, **rest)
+
+
 # ---- weights by blocks ----
 
 

@@ -41,7 +41,8 @@ Operand apply(NodeContext& cx, const Activation& f, const Operand& x) {
 class Recurrence {
  public:
   // `functions`: the default activations of one direction.
-  Recurrence(NodeContext& cx, std::vector<std::string> functions) : cx_(cx) {
+  Recurrence(NodeContext& cx, std::vector<std::string> functions, bool quantized = false)
+      : cx_(cx), quantized_(quantized) {
     x_ = cx.in(0);
     if (cx.rank(x_) != 3) cx.invalid(cat("X of rank ", cx.rank(x_)), "3");
     batch_first_ = cx.attr_bool("layout", false);
@@ -51,7 +52,7 @@ class Recurrence {
     Dims r = cx.dims(2);
     if (r.size() != 3 || cx.rank(1) != 3)
       cx.invalid(cat("W and R of rank ", cx.rank(1), " and ", r.size()), "3");
-    hidden_ = r[2];
+    hidden_ = r[quantized ? 1 : 2];
     if (cx.has_attr("hidden_size")) {
       cx.b.check(graph::CheckKind::kEqual, hidden_, cx.attr_int("hidden_size"),
                  "hidden_size and R");
@@ -89,6 +90,15 @@ class Recurrence {
   }
   Operand transposed(const Operand& m) { return cx_.transpose(m, {1, 0}); }
 
+  // x times W^T or R^T, operands 1 and 2.
+  using Product = std::function<Operand(const Operand& x)>;
+  Product product_with(size_t operand, size_t d) {
+    const Operand given = of_direction(cx_.in(operand), d);
+    if (quantized_) return quantized_product(given, operand, d);
+    const Operand weights = transposed(given);
+    return [this, weights](const Operand& x) { return cx_.op("matmul", {x, weights}); };
+  }
+
   Operand initial(size_t operand, size_t d) {
     if (!cx_.has(operand)) return cx_.full(cx_.dtype(x_), 0, {batch_, hidden_});
     Operand all = cx_.in(operand);
@@ -112,8 +122,7 @@ class Recurrence {
     std::vector<Operands> finals(states);
     for (size_t d = 0; d < backwards_.size(); ++d) {
       Operand x = backwards_[d] ? reversed(x_) : x_;
-      Operand w = transposed(of_direction(cx_.in(1), d));
-      Operand gates = cx_.op("matmul", {x, w});
+      Operand gates = product_with(1, d)(x);
       if (Operand bias = input_bias(d)) gates = cx_.add(gates, bias);
       LoopSpec spec;
       spec.count = seq_;
@@ -122,15 +131,18 @@ class Recurrence {
       spec.yields.resize(1);
       Cell cell = make_cell(d);
       spec.step = [&](const Operand& index, const Operands& now) -> std::optional<LoopStep> {
-        Operand row = cx_.op("gather", {gates, index}, attrs({{"axis", 0}}));
-        Operands next = cell(row, now);
+        Operand row = cx_.op("gather", {gates, index}, attrs({{"axis", 0}})), running;
+        if (lengths_) running = cx_.unsqueeze(cx_.op("less", {index, lengths_}), {1});
+        auto unless_ended = [&](const Operand& x, const Operand& otherwise) {
+          return cx_.op("where", {running, x, otherwise});
+        };
+        Operands given = now;
+        if (lengths_ && quantized_) given[0] = without_ended(index, now[0]);
+        Operands next = cell(row, given);
         Operand yield = next[0];
         if (lengths_) {
-          Operand running = cx_.unsqueeze(cx_.op("less", {index, lengths_}), {1});
-          yield = cx_.op("where", {running, yield, cx_.scalar_like(yield, 0)});
-          for (size_t k = 0; k < next.size(); ++k) {
-            next[k] = cx_.op("where", {running, next[k], now[k]});
-          }
+          yield = unless_ended(yield, cx_.scalar_like(yield, 0));
+          for (size_t k = 0; k < next.size(); ++k) next[k] = unless_ended(next[k], now[k]);
         }
         return LoopStep{{}, next, {yield}};
       };
@@ -149,6 +161,28 @@ class Recurrence {
   }
 
  private:
+  // The product of 8-bit weights, which are transposed already, and of x, which is quantised by its
+  // own range.
+  Product quantized_product(const Operand& weights, size_t operand, size_t d) {
+    const size_t scale = 6 + 2 * operand, zero = scale + 1;
+    const Operand centered =
+        cx_.sub(cx_.cast(weights, i32), cx_.cast(of_direction(cx_.in(zero), d), i32));
+    const Operand scales = of_direction(cx_.in(scale), d);
+    return [this, centered, scales](const Operand& x) {
+      const Operands q = cx_.b.ops("dynamic_quantize_linear", {x});
+      const Operand rows = cx_.sub(cx_.cast(q[0], i32), cx_.cast(q[2], i32));
+      const Operand product = cx_.op("matmul", {rows, centered});
+      return cx_.mul(cx_.cast(product, f32), cx_.mul(q[1], scales));
+    };
+  }
+
+  // The hidden state by whose range it is quantised: what sequences keep that ended before the last
+  // step isn't part of it.
+  Operand without_ended(const Operand& index, const Operand& hidden) {
+    const Operand ran = cx_.unsqueeze(cx_.op("less_equal", {index, lengths_}), {1});
+    return cx_.op("where", {ran, hidden, cx_.scalar_like(hidden, 0)});
+  }
+
   // Reverses the steps, of each sequence by its own length.
   Operand reversed(const Operand& x) {
     if (lengths_ && !seq_.is_const(1)) {
@@ -195,6 +229,7 @@ class Recurrence {
   }
 
   NodeContext& cx_;
+  bool quantized_;
   Operand x_, lengths_;
   Dim seq_, batch_, hidden_;
   bool batch_first_ = false;
@@ -256,8 +291,7 @@ Operands gru(NodeContext& cx) {
 }
 
 // Gates i, o, f, c; P holds peepholes of i, o, f.
-Operands lstm(NodeContext& cx) {
-  Recurrence r(cx, {"sigmoid", "tanh", "tanh"});
+Operands lstm_with(NodeContext& cx, Recurrence r) {
   bool coupled = cx.attr_bool("input_forget", false);
   auto bias = [&](size_t d) -> Operand {
     if (!r.has_bias()) return {};
@@ -265,11 +299,12 @@ Operands lstm(NodeContext& cx) {
     return cx.add(r.part(both, 0, 4), r.part(both, 4, 4));
   };
   auto cell = [&](size_t d) -> Recurrence::Cell {
-    Operand rt = r.transposed(r.of_direction(cx.in(2), d)), p;
+    const Recurrence::Product of_hidden = r.product_with(2, d);
+    Operand p;
     if (cx.has(7)) p = r.of_direction(cx.in(7), d);
-    return [&cx, &r, d, coupled, rt, p](const Operand& x, const Operands& s) -> Operands {
+    return [&cx, &r, d, coupled, of_hidden, p](const Operand& x, const Operands& s) -> Operands {
       Operand h = s[0], c = s[1];
-      Operand gates = cx.add(x, cx.op("matmul", {h, rt}));
+      Operand gates = cx.add(x, of_hidden(h));
       auto gate = [&](int64_t i, const Operand& cell_state) {
         Operand g = r.part(gates, i);
         return p && cell_state ? cx.add(g, cx.mul(r.part(p, i), cell_state)) : g;
@@ -285,12 +320,22 @@ Operands lstm(NodeContext& cx) {
   return r.run(2, bias, cell);
 }
 
+Operands lstm(NodeContext& cx) {
+  return lstm_with(cx, Recurrence(cx, {"sigmoid", "tanh", "tanh"}));
+}
+
+// com.microsoft: after LSTM's operands, scales and zero points of W and R, which are transposed.
+Operands dynamic_quantize_lstm(NodeContext& cx) {
+  return lstm_with(cx, Recurrence(cx, {"sigmoid", "tanh", "tanh"}, true));
+}
+
 }  // namespace
 
 void register_recurrent(OpTable& t) {
   t.add("RNN", 7, rnn);
   t.add("GRU", 7, gru);
   t.add("LSTM", 7, lstm);
+  t.add("DynamicQuantizeLSTM", 1, dynamic_quantize_lstm, kMicrosoft);
 }
 
 }  // namespace tenon::onnx
