@@ -6,6 +6,14 @@ namespace tenon::onnx {
 
 using graph::attrs;
 
+DataType wide_type(DataType dtype) {
+  return dtype.is_narrow_float() ? f32 : dtype;
+}
+
+Operand with_sizes(NodeContext& cx, const Operand& x, const Dims& sizes) {
+  return cx.dims(x) == sizes ? x : cx.b.match_shape(x, sizes);
+}
+
 Operand split_heads(NodeContext& cx, const Operand& x, int64_t heads) {
   if (heads <= 0) cx.invalid(cat(heads, " heads for an operand of rank 3"), "1 or more");
   Dims d = cx.dims(x);

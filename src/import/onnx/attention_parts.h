@@ -6,6 +6,12 @@
 
 namespace tenon::onnx {
 
+// The type in which scores and rotations are computed: f32 for narrower floats.
+DataType wide_type(DataType dtype);
+
+// x with these sizes, which are checked at run time where its type doesn't prove them.
+Operand with_sizes(NodeContext& cx, const Operand& x, const Dims& sizes);
+
 // [batch, seq, heads * size] as [batch, heads, seq, size], and back.
 Operand split_heads(NodeContext& cx, const Operand& x, int64_t heads);
 Operand merge_heads(NodeContext& cx, const Operand& x);

@@ -185,13 +185,15 @@ std::string NodeContext::attr_string(const char* name, const char* otherwise) co
 
 Ints NodeContext::attr_ints(const char* name, Ints otherwise) const {
   const Attribute* a = attr(name, Attribute::kInts);
-  return a != nullptr ? a->ints : std::move(otherwise);
+  if (a != nullptr) return a->ints;
+  return otherwise;
 }
 
 std::vector<double> NodeContext::attr_floats(const char* name,
                                              std::vector<double> otherwise) const {
   const Attribute* a = attr(name, Attribute::kFloats);
-  return a != nullptr ? a->floats : std::move(otherwise);
+  if (a != nullptr) return a->floats;
+  return otherwise;
 }
 
 std::vector<std::string> NodeContext::attr_strings(const char* name) const {

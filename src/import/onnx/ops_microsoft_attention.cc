@@ -15,14 +15,22 @@ struct Cached {
   Operand present;  // the result for the next call
 };
 
+// The cache with the sizes of the new rows, but for their number.
+Operand cache_of(NodeContext& cx, const Operand& past, const Operand& now) {
+  Dims sizes = cx.dims(now);
+  sizes[2] = cx.dims(past).at(2);
+  return with_sizes(cx, past, sizes);
+}
+
 Cached append(NodeContext& cx, const Operand& past, const Operand& now) {
-  const Operand all = past ? cx.concat({past, now}, 2) : now;
+  const Operand all = past ? cx.concat({cache_of(cx, past, now), now}, 2) : now;
   return {all, all};
 }
 
 // The same where `past` has room for more than the `used` rows that are in use; the result has as
 // many rows.
-Cached append_within(NodeContext& cx, const Operand& past, const Dim& used, const Operand& now) {
+Cached append_within(NodeContext& cx, const Operand& cache, const Dim& used, const Operand& now) {
+  const Operand past = cache_of(cx, cache, now);
   const Dim keys = used + cx.dims(now).at(2), room = cx.dims(past).at(2);
   cx.b.check(graph::CheckKind::kLessEqual, keys, room, "rows of the cache, past and new");
   const Operand all = cx.concat({cx.slice(past, 2, 0, used), now}, 2);
@@ -34,7 +42,7 @@ Dim used_rows(NodeContext& cx, size_t i) {
   return cx.elements(cx.reshape(cx.in(i), {})).at(0);
 }
 
-// How many keys are attended to, and which, as what is added to the scores.
+// What is known of the scores [batch, heads, queries, keys] when they are masked.
 struct Mask {
   Dim batch, queries, past, keys;
   DataType dtype;
@@ -50,8 +58,7 @@ Operand bound_of(NodeContext& cx, const Operand& each) {
 Operand visible_by_ends(NodeContext& cx, const Operand& mask, const Mask& m) {
   const Dim given = cx.dims(mask)[0];
   const Operand key = places(cx, m.keys, 3, 4);
-  const Operand ends = cx.slice(mask, 0, 0, m.batch);
-  const Operand before_end = cx.op("less", {key, bound_of(cx, ends)});
+  Operand before_end = cx.op("less", {key, bound_of(cx, cx.slice(mask, 0, 0, m.batch))});
   if (given == m.batch || given == m.batch * 3 + 2) return before_end;
   cx.b.check(graph::CheckKind::kEqual,
              (given - m.batch) * (given - m.batch * 2) * (given - m.batch * 3 - 2), 0,
@@ -74,15 +81,15 @@ Operand visible_keys(NodeContext& cx, size_t i, const Mask& m) {
   if (d.size() == 2) {
     // A mask of one column stands for none, or is that of the only key.
     if (d[1].is_const(1)) return {};
-    mask = cx.reshape(mask, {d[0], 1, 1, d[1]});
+    mask = cx.unsqueeze(with_sizes(cx, mask, {m.batch, m.keys}), {1, 2});
   } else if (d.size() == 3) {
-    mask = cx.unsqueeze(mask, {1});
+    mask = cx.unsqueeze(with_sizes(cx, mask, {m.batch, m.queries, m.keys}), {1});
   } else if (d.size() == 4) {  // of all queries and keys that the model allows
+    mask = with_sizes(cx, mask, {m.batch, 1, d[2], d[3]});
     mask = cx.slice(cx.slice(mask, 2, m.past, m.queries), 3, 0, m.keys);
   } else {
     cx.invalid(cat("a mask of rank ", d.size()), "1 to 4");
   }
-  cx.b.check(graph::CheckKind::kEqual, cx.dims(mask)[3], m.keys, "columns of the mask and keys");
   return cx.op("greater", {mask, cx.integer(0)});
 }
 
@@ -104,11 +111,6 @@ Operand masked_scores(NodeContext& cx, const Operand& q, const Operand& k, const
   const Operand allowed = cx.op("less_equal", {places(cx, m.keys, 3, 4), now});
   return cx.op("where",
                {allowed, scores, cx.scalar(m.dtype, std::numeric_limits<float>::lowest())});
-}
-
-// Scores are computed in f32 for narrower floats.
-DataType wide_type(DataType dtype) {
-  return dtype.is_narrow_float() ? f32 : dtype;
 }
 
 struct Attended {

@@ -73,27 +73,40 @@ Tokens tokens_of(NodeContext& cx) {
   return t;
 }
 
-// The cache with the new rows [batch, heads, steps, size] behind each entry's past ones, and zeros
-// behind these.
-Operand update_cache(NodeContext& cx, size_t past, const Operand& now, const Tokens& t) {
-  const Dims d = cx.dims(now);
-  const Dim cached = cx.has(past) ? cx.dims(past).at(2) : Dim(0), rows = cached + t.steps;
-  const Dim capacity = max(t.total, cached);
-  const Operand all = cx.has(past) ? cx.concat({cx.in(past), now}, 2) : now;
-  // For each row of the result, [batch, capacity], the row of `all` that it is.
-  const Operand place = places(cx, capacity, 1, 2), end = column(cx, t.past, 0, 2);
+// Where the rows of the cache for the next call come from.
+struct CacheRows {
+  Dim cached, capacity;
+  Operand from;    // i64[batch, capacity]: a row of the past ones and, behind them, the new ones
+  Operand exists;  // bool[batch, capacity]: others are zeros
+};
+
+CacheRows cache_rows(NodeContext& cx, const Tokens& t) {
+  CacheRows r;
+  r.cached = cx.has(kPastKey) ? cx.dims(kPastKey).at(2) : Dim(0);
+  r.capacity = max(t.total, r.cached);
+  const Operand place = places(cx, r.capacity, 1, 2), end = column(cx, t.past, 0, 2);
   const Operand is_past = cx.op("less", {place, end}), step = cx.sub(place, end);
-  const Operand exists = cx.op("logical_or", {is_past, cx.op("less", {step, t.appended})});
-  const Operand from = cx.op("where", {is_past, place, cx.add(step, cx.dim_scalar(cached))});
-  const Operand safe = cx.op("where", {exists, from, cx.integer(0)});
+  r.exists = cx.op("logical_or", {is_past, cx.op("less", {step, t.appended})});
+  const Operand from = cx.op("where", {is_past, place, cx.add(step, cx.dim_scalar(r.cached))});
+  r.from = cx.op("where", {r.exists, from, cx.integer(0)});
+  return r;
+}
+
+// The cache [batch, heads, capacity, size] for the next call.
+Operand update_cache(NodeContext& cx, size_t past, const Operand& now, const CacheRows& r) {
+  const Dims d = cx.dims(now);
+  Operand all = now;
+  if (cx.has(past))
+    all = cx.concat({with_sizes(cx, cx.in(past), {d[0], d[1], r.cached, d[3]}), now}, 2);
   // Rows of all entries and heads lie one after the other.
+  const Dim rows = r.cached + d[2];
+  const Operand flat = cx.reshape(all, {d[0] * d[1] * rows, d[3]});
   const Operand first =
       cx.mul(cx.reshape(places(cx, d[0] * d[1], 0, 1), {d[0], d[1], 1}), cx.dim_scalar(rows));
-  const Operand flat = cx.reshape(all, {d[0] * d[1] * rows, d[3]});
   const Operand picked =
-      cx.op("gather", {flat, cx.add(first, cx.unsqueeze(safe, {1}))}, attrs({{"axis", 0}}));
+      cx.op("gather", {flat, cx.add(first, cx.unsqueeze(r.from, {1}))}, attrs({{"axis", 0}}));
   return cx.op("where",
-               {cx.reshape(exists, {t.batch, 1, capacity, 1}), picked, cx.scalar_like(picked, 0)});
+               {cx.reshape(r.exists, {d[0], 1, r.capacity, 1}), picked, cx.scalar_like(picked, 0)});
 }
 
 struct Projections {
@@ -145,21 +158,34 @@ Operand positions_of(NodeContext& cx, const Tokens& t) {
   return cx.op("where", {is_first, counted, given});
 }
 
-// x rotated by the rows of the tables at `positions` [batch, seq]; the tables' width says how much
-// of each head is rotated.
-Operand rotate_at(NodeContext& cx, const Operand& x, size_t cosine, size_t sine,
-                  const Operand& positions, bool interleaved) {
-  const DataType dtype = cx.dtype(x), wide = dtype.is_narrow_float() ? f32 : dtype;
-  const auto half = cx.dims(cosine).at(1).as_const(), size = cx.dims(x)[3].as_const();
-  if (!half || !size) cx.unsupported("a head size known only at run time not implemented");
-  if (2 * *half > *size)
-    cx.invalid(cat("cos_cache of ", *half, " columns"),
-               cat("at most ", *size / 2, ", half a head"));
+// How heads are rotated.
+struct Rotation {
+  Operand cosine, sine;  // [batch, 1, seq, half of what is rotated]
+  int64_t rotated;
+  bool interleaved;
+};
+
+// By the rows of two tables at `positions` [batch, seq]; the tables' width says how much of a head
+// is rotated.
+Rotation rotation_at(NodeContext& cx, size_t cosine, size_t sine, const Operand& positions,
+                     const char* interleaved) {
+  const auto half = cx.dims(cosine).at(1).as_const();
+  if (!half) cx.unsupported("a head size known only at run time not implemented");
   auto rows = [&](size_t table) {
-    const Operand picked = cx.op("gather", {cx.in(table), positions}, attrs({{"axis", 0}}));
-    return cx.cast(cx.unsqueeze(picked, {1}), wide);
+    return cx.unsqueeze(cx.op("gather", {cx.in(table), positions}, attrs({{"axis", 0}})), {1});
   };
-  const Operand y = rotate(cx, cx.cast(x, wide), rows(cosine), rows(sine), 2 * *half, interleaved);
+  return {rows(cosine), rows(sine), 2 * *half, cx.attr_bool(interleaved, false)};
+}
+
+Operand rotated(NodeContext& cx, const Operand& x, const Rotation& r) {
+  const DataType dtype = cx.dtype(x), wide = wide_type(dtype);
+  const auto size = cx.dims(x)[3].as_const();
+  if (!size) cx.unsupported("a head size known only at run time not implemented");
+  if (r.rotated > *size)
+    cx.invalid(cat("cos_cache of ", r.rotated / 2, " columns"),
+               cat("at most ", *size / 2, ", half a head"));
+  const Operand y = rotate(cx, cx.cast(x, wide), cx.cast(r.cosine, wide), cx.cast(r.sine, wide),
+                           r.rotated, r.interleaved);
   return cx.cast(y, dtype);
 }
 
@@ -173,7 +199,7 @@ Operand allowed_keys(NodeContext& cx, const Tokens& t) {
     return cx.op("less", {key, column(cx, t.lengths, 0, 4)});
   }
   const Operand query = cx.add(column(cx, t.past, 0, 4), places(cx, t.steps, 2, 4));
-  const Operand seen = cx.op("less_equal", {key, query});
+  Operand seen = cx.op("less_equal", {key, query});
   if (window <= 0) return seen;
   const Operand near = cx.op("less", {cx.sub(query, key), cx.integer(window)});
   return cx.op("logical_and", {seen, near});
@@ -246,17 +272,18 @@ Operands group_query_attention(NodeContext& cx) {
   Projections p = projections(cx, heads, groups);
   const Tokens t = tokens_of(cx);
   normalize(cx, p);
-  const bool interleaved = cx.attr_bool("rotary_interleaved", false);
   if (cx.attr_bool("do_rotary", false)) {
-    const Operand positions = positions_of(cx, t);
-    p.q = rotate_at(cx, p.q, kCosine, kSine, positions, interleaved);
-    p.k = rotate_at(cx, p.k, kCosine, kSine, positions, interleaved);
+    const Rotation r = rotation_at(cx, kCosine, kSine, positions_of(cx, t), "rotary_interleaved");
+    p.q = rotated(cx, p.q, r);
+    p.k = rotated(cx, p.k, r);
   }
-  const Operand present_key = update_cache(cx, kPastKey, p.k, t);
-  const Operand present_value = update_cache(cx, kPastValue, p.v, t);
+  cx.ignore("rotary_interleaved");
+  const CacheRows rows = cache_rows(cx, t);
+  const Operand present_key = update_cache(cx, kPastKey, p.k, rows);
+  const Operand present_value = update_cache(cx, kPastValue, p.v, rows);
   // A cache may have room for more than the tokens so far. Scores are computed in f32 for narrower
   // floats.
-  const DataType dtype = cx.dtype(kQuery), wide = dtype.is_narrow_float() ? f32 : dtype;
+  const DataType dtype = cx.dtype(kQuery), wide = wide_type(dtype);
   auto in_use = [&](const Operand& cache) { return cx.cast(cx.slice(cache, 2, 0, t.total), wide); };
   const Weights w = weights_of(cx, cx.cast(p.q, wide), in_use(present_key), t, heads);
   const Operand y = merge_heads(cx, weighted_values(cx, w.weights, in_use(present_value)));
@@ -284,10 +311,10 @@ Operands rotary_embedding(NodeContext& cx) {
   cx.ignore("scale");               // likewise in ONNX Runtime
   const bool flat = cx.rank(0) == 3;
   if (!flat && cx.rank(0) != 4) cx.invalid(cat("an input of rank ", cx.rank(0)), "3 or 4");
-  const int64_t rotated = cx.attr_int("rotary_embedding_dim", 0);
-  if (rotated > 0 && !cx.dims(2).at(1).is_const(rotated / 2))
+  const int64_t size = cx.attr_int("rotary_embedding_dim", 0);
+  if (size > 0 && !cx.dims(2).at(1).is_const(size / 2))
     cx.invalid(cat("cos_cache of ", cx.dims(2)[1], " columns"),
-               cat("half of rotary_embedding_dim=", rotated));
+               cat("half of rotary_embedding_dim=", size));
   const Operand x = flat ? split_heads(cx, cx.in(0), heads_of_flat(cx)) : cx.in(0);
   cx.ignore("num_heads");
   const Dims d = cx.dims(x);
@@ -296,7 +323,7 @@ Operands rotary_embedding(NodeContext& cx) {
     const Operand first = cx.reshape(cx.cast(positions, i64), {1, 1});
     positions = cx.expand(cx.add(first, places(cx, d[2], 1, 2)), {d[0], d[2]});
   }
-  const Operand y = rotate_at(cx, x, 2, 3, positions, cx.attr_bool("interleaved", false));
+  const Operand y = rotated(cx, x, rotation_at(cx, 2, 3, positions, "interleaved"));
   return {flat ? merge_heads(cx, y) : y};
 }
 

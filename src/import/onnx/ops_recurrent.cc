@@ -271,7 +271,7 @@ Operands gru(NodeContext& cx) {
     Operand r_zr = r.part(rt, 0, 2), r_h = r.part(rt, 2), b_h;
     if (linear && r.has_bias()) b_h = r.part(r.of_direction(cx.in(3), d), 5);
     return [&cx, &r, d, linear, r_zr, r_h, b_h](const Operand& x, const Operands& s) -> Operands {
-      Operand h = s[0];
+      const Operand& h = s[0];
       Operand zr = cx.add(r.part(x, 0, 2), cx.op("matmul", {h, r_zr}));
       Operand z = r.activate(d, 0, r.part(zr, 0)), reset = r.activate(d, 0, r.part(zr, 1));
       Operand inner;
@@ -303,7 +303,7 @@ Operands lstm_with(NodeContext& cx, Recurrence r) {
     Operand p;
     if (cx.has(7)) p = r.of_direction(cx.in(7), d);
     return [&cx, &r, d, coupled, of_hidden, p](const Operand& x, const Operands& s) -> Operands {
-      Operand h = s[0], c = s[1];
+      const Operand &h = s[0], &c = s[1];
       Operand gates = cx.add(x, of_hidden(h));
       auto gate = [&](int64_t i, const Operand& cell_state) {
         Operand g = r.part(gates, i);
