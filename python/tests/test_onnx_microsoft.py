@@ -484,16 +484,16 @@ def test_group_query_attention_of_a_prompt(random, options):
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("rows, each", [(5, (6, 6)), (5, (6, 4)), (9, (6, 4)), (9, (2, 9))])
-def test_group_query_attention_of_a_step(random, rows, each, options):
-    """With as many rows in the cache as tokens so far, or a cache with room for more."""
-    group_query(**tokens(random, 2, 1), **cache(random, 2, rows), **lengths(*each), **options)
+def test_group_query_attention_of_a_step(random, options):
+    group_query(**tokens(random, 2, 1), **cache(random, 2, 9), **lengths(6, 4), **options)
+    group_query(**tokens(random, 1, 3), **cache(random, 1, 4), **lengths(7), **options)
 
 
-@pytest.mark.parametrize("options", OPTIONS[:4])
-@pytest.mark.parametrize("rows", [4, 12])
-def test_group_query_attention_of_a_later_prompt(random, rows, options):
-    group_query(**tokens(random, 1, 3), **cache(random, 1, rows), **lengths(7), **options)
+@pytest.mark.parametrize("rows, each", [(5, (6, 6)), (5, (6, 4)), (12, (2, 9))])
+def test_group_query_attention_with_caches_of_other_sizes(random, rows, each):
+    """As many rows as tokens before the step, or room for more than all."""
+    group_query(**tokens(random, 2, 1), **cache(random, 2, rows), **lengths(*each))
+    group_query(**tokens(random, 1, 3), **cache(random, 1, rows), **lengths(7))
 
 
 def test_group_query_attention_of_a_padded_prompt(random):
@@ -578,6 +578,19 @@ def test_group_query_attention_of_narrow_floats(random):
     rest = {**narrow(tables(random)), "do_rotary": 1, "tolerance": 8e-3}
     group_query(**narrow(tokens(random, 2, 5)), **lengths(5, 5), **rest)
     group_query(**narrow(tokens(random, 2, 1)), **narrow(cache(random, 2, 9)), **lengths(6, 4), **rest)
+
+
+@pytest.mark.parametrize("kind, shape", [("PER_TENSOR", (1,)), ("PER_CHANNEL", (1, GROUPS, 1, SIZE))])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_group_query_attention_with_a_quantised_cache(random, bits, kind, shape):
+    dtype, size = ("int8", SIZE) if bits == 8 else ("uint8", SIZE // 2)
+    past = {name: integers(random, dtype, 2, GROUPS, 9, size) for name in ("past_key", "past_value")}
+    greatest = 128 if bits == 8 else 8
+    rest = {name: np.asarray(random.uniform(2, 3, shape) / greatest, "float32") for name in ("k_scale", "v_scale")}
+    rest |= {"k_quant_type": kind, "v_quant_type": kind, "kv_cache_bit_width": bits}
+    group_query(**tokens(random, 2, 1), **past, **lengths(6, 4), **rest)
+    one = {name: x[:1] for name, x in past.items()}
+    group_query(**tokens(random, 1, 3), **one, **lengths(6), **rest, **tables(random), do_rotary=1)
 
 
 @pytest.mark.parametrize("each, message", [((11, 4), "seqlens_k"), ((10, 4), "past_key")])

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "import/onnx/attention_parts.h"
+#include "import/onnx/packed_bits.h"
 
 namespace tenon::onnx {
 
@@ -165,16 +166,24 @@ struct Rotation {
   bool interleaved;
 };
 
+// The columns of a table: half of what is rotated of each head.
+int64_t half_width(NodeContext& cx, size_t table) {
+  const auto columns = cx.dims(table).at(1).as_const();
+  if (!columns) cx.unsupported("a head size known only at run time not implemented");
+  if (*columns <= 0 || *columns > INT32_MAX)
+    cx.invalid(cat("cos_cache of ", *columns, " columns"), "a positive number of 32 bits");
+  return *columns;
+}
+
 // By the rows of two tables at `positions` [batch, seq]; the tables' width says how much of a head
 // is rotated.
 Rotation rotation_at(NodeContext& cx, size_t cosine, size_t sine, const Operand& positions,
                      const char* interleaved) {
-  const auto half = cx.dims(cosine).at(1).as_const();
-  if (!half) cx.unsupported("a head size known only at run time not implemented");
+  const int64_t half = half_width(cx, cosine);
   auto rows = [&](size_t table) {
     return cx.unsqueeze(cx.op("gather", {cx.in(table), positions}, attrs({{"axis", 0}})), {1});
   };
-  return {rows(cosine), rows(sine), 2 * *half, cx.attr_bool(interleaved, false)};
+  return {rows(cosine), rows(sine), 2 * half, cx.attr_bool(interleaved, false)};
 }
 
 Operand rotated(NodeContext& cx, const Operand& x, const Rotation& r) {
@@ -220,14 +229,40 @@ Operand softmax_with_sink(NodeContext& cx, const Operand& scores, int64_t heads)
   return cx.slice(softmax(cx.concat({scores, cx.expand(sink, shape)}, 3)), 3, 0, columns);
 }
 
-void refuse_quantised_cache(NodeContext& cx) {
-  for (const char* name : {"k_quant_type", "v_quant_type"}) {
-    const std::string type = cx.attr_string(name, "NONE");
-    if (type != "NONE") cx.unsupported(cat(name, "=", type, " not implemented"));
-  }
-  if (cx.has(kKeyScale) || cx.has(kValueScale))
-    cx.unsupported("k_scale and v_scale not implemented");
-  cx.ignore("kv_cache_bit_width");
+// How keys or values lie in the cache: as they are, or as integers of 8 or, two in a byte, 4 bits.
+struct Storage {
+  int64_t bits = 0;  // 0: as they are
+  Operand scale;     // to be broadcast to [batch, heads, rows, size]
+};
+
+Storage storage_of(NodeContext& cx, const char* type_name, size_t scale, size_t past) {
+  const std::string type = cx.attr_string(type_name, "NONE");
+  const int64_t bits = cx.attr_int("kv_cache_bit_width", 8);
+  if (type == "NONE") return {};
+  if (type != "PER_TENSOR" && type != "PER_CHANNEL")
+    cx.invalid(cat(type_name, "=", type), "NONE, PER_TENSOR or PER_CHANNEL");
+  if (bits != 4 && bits != 8) cx.invalid(cat("kv_cache_bit_width=", bits), "4 or 8");
+  const DataType dtype = bits == 8 ? i8 : u8;
+  if (cx.has(past) && cx.dtype(past) != dtype)
+    cx.unsupported(
+        cat("a cache of ", cx.dtype(past), " with kv_cache_bit_width=", bits, " not implemented"));
+  const bool one = product(cx.dims(scale)).is_const(1);
+  return {bits, one ? cx.reshape(cx.in(scale), {}) : cx.in(scale)};
+}
+
+Operand stored(NodeContext& cx, const Operand& x, const Storage& s) {
+  if (s.bits == 0) return x;
+  const Operand number = cx.op("round", {cx.div(cx.cast(x, f32), cx.cast(s.scale, f32))});
+  if (s.bits == 8) return cx.cast(number, i8);  // saturates
+  const Operand clipped = cx.op("clip", {number, cx.scalar(f32, -8), cx.scalar(f32, 7)});
+  return pack_4_bits(cx, cx.cast(cx.add(clipped, cx.scalar(f32, 8)), u8));
+}
+
+Operand restored(NodeContext& cx, const Operand& cache, const Storage& s, DataType wide) {
+  if (s.bits == 0) return cx.cast(cache, wide);
+  Operand number = cx.cast(unpack_bits(cx, cache, s.bits), wide);
+  if (s.bits == 4) number = cx.sub(number, cx.scalar(wide, 8));
+  return cx.mul(number, cx.cast(s.scale, wide));
 }
 
 struct Weights {
@@ -261,10 +296,9 @@ Weights weights_of(NodeContext& cx, const Operand& q, const Operand& k, const To
 // -> output, present_key, present_value, scores or weights
 Operands group_query_attention(NodeContext& cx) {
   const int64_t heads = cx.attr_int("num_heads"), groups = cx.attr_int("kv_num_heads");
-  if (heads <= 0 || groups <= 0 || heads % groups != 0)
+  if (heads <= 0 || groups <= 0 || heads > INT32_MAX || heads % groups != 0)
     cx.invalid(cat("num_heads=", heads, ", kv_num_heads=", groups),
-               "positive numbers, the first a multiple of the second");
-  refuse_quantised_cache(cx);
+               "positive numbers of 32 bits, the first a multiple of the second");
   if (cx.attr_bool("sliding_window_cache", false))
     cx.unsupported("sliding_window_cache=1 not implemented");
   if (cx.has(kPastKey) != cx.has(kPastValue))
@@ -279,14 +313,18 @@ Operands group_query_attention(NodeContext& cx) {
   }
   cx.ignore("rotary_interleaved");
   const CacheRows rows = cache_rows(cx, t);
-  const Operand present_key = update_cache(cx, kPastKey, p.k, rows);
-  const Operand present_value = update_cache(cx, kPastValue, p.v, rows);
+  const Storage keys = storage_of(cx, "k_quant_type", kKeyScale, kPastKey);
+  const Storage values = storage_of(cx, "v_quant_type", kValueScale, kPastValue);
+  const Operand present_key = update_cache(cx, kPastKey, stored(cx, p.k, keys), rows);
+  const Operand present_value = update_cache(cx, kPastValue, stored(cx, p.v, values), rows);
   // A cache may have room for more than the tokens so far. Scores are computed in f32 for narrower
   // floats.
   const DataType dtype = cx.dtype(kQuery), wide = wide_type(dtype);
-  auto in_use = [&](const Operand& cache) { return cx.cast(cx.slice(cache, 2, 0, t.total), wide); };
-  const Weights w = weights_of(cx, cx.cast(p.q, wide), in_use(present_key), t, heads);
-  const Operand y = merge_heads(cx, weighted_values(cx, w.weights, in_use(present_value)));
+  auto in_use = [&](const Operand& cache, const Storage& storage) {
+    return restored(cx, cx.slice(cache, 2, 0, t.total), storage, wide);
+  };
+  const Weights w = weights_of(cx, cx.cast(p.q, wide), in_use(present_key, keys), t, heads);
+  const Operand y = merge_heads(cx, weighted_values(cx, w.weights, in_use(present_value, values)));
   return {cx.cast(y, dtype), present_key, present_value,
           w.shown ? cx.cast(w.shown, dtype) : Operand()};
 }
@@ -296,12 +334,13 @@ Operands group_query_attention(NodeContext& cx) {
 int64_t heads_of_flat(NodeContext& cx) {
   const int64_t heads = cx.attr_int("num_heads", 0);
   if (heads > 0) return heads;
-  const auto features = cx.dims(0)[2].as_const(), half = cx.dims(2).at(1).as_const();
-  if (!features || !half) cx.unsupported("a head size known only at run time not implemented");
-  if (*half == 0 || *features % (2 * *half) != 0)
-    cx.invalid(cat(*features, " features for cos_cache of ", *half, " columns"),
+  const auto features = cx.dims(0)[2].as_const();
+  if (!features) cx.unsupported("a head size known only at run time not implemented");
+  const int64_t half = half_width(cx, 2);
+  if (*features % (2 * half) != 0)
+    cx.invalid(cat(*features, " features for cos_cache of ", half, " columns"),
                "a multiple of twice as many");
-  return *features / (2 * *half);
+  return *features / (2 * half);
 }
 
 // x [batch, heads, seq, size] or [batch, seq, heads * size]; positions [batch, seq], or [1]: of the

@@ -1,6 +1,7 @@
 // Products and look-ups of com.microsoft with weights of few bits, which blocks of them scale.
 // docs: ContribOperators.md of ONNX Runtime.
 
+#include "import/onnx/packed_bits.h"
 #include "import/onnx/window.h"
 
 namespace tenon::onnx {
@@ -15,19 +16,19 @@ int64_t bits_of(NodeContext& cx) {
   return bits;
 }
 
-// The numbers of `bits` in bytes, the lowest first, along the last axis.
-Operand unpack_bits(NodeContext& cx, const Operand& bytes, int64_t bits) {
-  if (bits == 8) return bytes;
-  const int64_t each = 8 / bits;
-  Dims shape = cx.dims(bytes);
-  std::vector<double> shifts;
-  for (int64_t i = 0; i < each; ++i) shifts.push_back(static_cast<double>(i * bits));
-  const Operand column = cx.unsqueeze(bytes, {cx.rank(bytes)});
-  const Operand shifted =
-      cx.op("shift_right", {column, graph::constant(make_tensor(u8, {each}, shifts))});
-  const Operand low = cx.op("bitwise_and", {shifted, cx.scalar(u8, (1 << bits) - 1)});
-  shape.back() = shape.back() * each;
-  return cx.reshape(low, shape);
+// N, K and block_size, such that their products fit 64 bits.
+struct Sizes {
+  int64_t rows, columns, block;
+};
+
+Sizes sizes_of(NodeContext& cx) {
+  const Sizes s{cx.attr_int("N"), cx.attr_int("K"), cx.attr_int("block_size")};
+  for (int64_t size : {s.rows, s.columns, s.block}) {
+    if (size <= 0 || size > INT32_MAX)
+      cx.invalid(cat("N=", s.rows, ", K=", s.columns, ", block_size=", s.block),
+                 "positive numbers of 32 bits");
+  }
+  return s;
 }
 
 struct BlockedWeights {
@@ -36,17 +37,11 @@ struct BlockedWeights {
 };
 
 BlockedWeights blocked_weights(NodeContext& cx) {
-  BlockedWeights w;
-  w.rows = cx.attr_int("N");
-  w.columns = cx.attr_int("K");
-  w.block = cx.attr_int("block_size");
-  w.bits = bits_of(cx);
-  if (w.rows <= 0 || w.columns <= 0 || w.block <= 0)
-    cx.invalid(cat("N=", w.rows, ", K=", w.columns, ", block_size=", w.block), "positive numbers");
+  const Sizes sizes = sizes_of(cx);
+  BlockedWeights w{sizes.rows, sizes.columns, bits_of(cx), sizes.block, 0, cx.dtype(0)};
   if (w.block * w.bits % 8 != 0)
     cx.invalid(cat("block_size=", w.block, " with bits=", w.bits), "whole bytes");
   w.blocks = (w.columns + w.block - 1) / w.block;
-  w.dtype = cx.dtype(0);
   return w;
 }
 
@@ -120,11 +115,8 @@ const std::vector<double> kNf4 = {-1.0,
 // A, B (two numbers in each byte, the higher bits first), the greatest of each block of B.
 Operands matmul_bnb4(NodeContext& cx) {
   cx.ignore("training_mode");
-  const int64_t rows = cx.attr_int("N"), columns = cx.attr_int("K"),
-                type = cx.attr_int("quant_type");
-  const int64_t block = cx.attr_int("block_size");
-  if (rows <= 0 || columns <= 0 || block <= 0)
-    cx.invalid(cat("N=", rows, ", K=", columns, ", block_size=", block), "positive numbers");
+  const auto [rows, columns, block] = sizes_of(cx);
+  const int64_t type = cx.attr_int("quant_type");
   if (type != 0 && type != 1) cx.invalid(cat("quant_type=", type), "0 or 1: FP4 or NF4");
   const DataType dtype = cx.dtype(0);
   const int64_t count = rows * columns, blocks = (count + block - 1) / block;
