@@ -416,12 +416,28 @@ def test_multi_head_attention_in_a_shared_cache(random):
     assert_close([x[:, :, 4:] for x in found[1:]], [x[:, :, 4:] for x in past], 0)
 
 
-def test_attention_of_narrow_floats(random):
-    """ONNX Runtime's library for CPUs has them in float32 only."""
+@pytest.mark.parametrize("dtype, tolerance", [("float16", 4e-3), ("bfloat16", 4e-2)])
+def test_narrow_floats(random, dtype, tolerance):
+    """ONNX Runtime's library for CPUs has these operators in float32, some in float16."""
+    narrow = np.dtype(getattr(pytest.importorskip("ml_dtypes"), dtype, dtype))
+
+    def compare(op, *operands, **rest):
+        given = [x.astype(narrow) if x is not None and x.dtype == "float32" else x for x in operands]
+        wide = [x.astype("float32") if x is not None and x.dtype == narrow else x for x in given]
+        expected = [x.astype(narrow) for x in theirs(op, *wide, **rest)]
+        assert_close(ours(op, *given, **rest), expected, tolerance)
+
     q, k, v, b = (floats(random, *s) for s in [(2, 4, 16), (2, 4, 16), (2, 4, 16), (48,)])
-    (found,) = ours("MultiHeadAttention", *f16(q, k, v, b), num_heads=2)
-    (expected,) = theirs("MultiHeadAttention", q, k, v, b, num_heads=2)
-    assert_close([found], [expected.astype("float16")], 4e-3)
+    compare("MultiHeadAttention", q, k, v, b, num_heads=2)
+    compare("Attention", q, floats(random, 16, 48) / 4, b, num_heads=2)
+    compare("RotaryEmbedding", q, np.array([1]), floats(random, 9, 4), floats(random, 9, 4))
+    compare("SkipLayerNormalization", q, k, b[:16], b[16:32], results=["y", "", "", "sum"])
+    compare("FusedGemm", q[0], floats(random, 16, 4), activation="Tanh")
+    packed, scales, zeros, _ = blocked(random, 6, 16, 16, 4)
+    compare("MatMulNBits", q, packed, scales, zeros, K=16, N=6, bits=4, block_size=16, constants=(1, 2, 3))
+    prompt = {"seqlens_k": np.array([3, 3], "int32"), "total": np.array([4], "int32")}
+    heads = floats(random, 2, 4, 32)
+    compare("GroupQueryAttention", heads, q, v, None, None, *prompt.values(), num_heads=4, kv_num_heads=2, results=RESULTS)
 
 
 # ---- decoders ----
