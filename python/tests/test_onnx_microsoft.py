@@ -613,6 +613,21 @@ def test_group_query_attention_with_a_quantised_cache(random, bits, kind, shape)
     group_query(**tokens(random, 1, 3), **one, **lengths(6), **rest, **tables(random), do_rotary=1)
 
 
+@pytest.mark.parametrize("options", [{}, {"softcap": 1.5}, {"smooth_softmax": 1}])
+@pytest.mark.parametrize("rows", [6, 8])
+def test_group_query_attention_with_a_sliding_cache(random, rows, options):
+    """Rows behind those in use are not specified."""
+    rest = {"local_window_size": 6, "sliding_window_cache": 1, **tables(random), "do_rotary": 1, **options}
+    for each, steps in (((9, 4), 1), ((20, 3), 1), ((9,), 3), ((20,), 10), ((3,), 3)):
+        given = {**tokens(random, len(each), steps), **cache(random, len(each), rows), **lengths(*each)}
+        found, expected = group_query(ours, **given, **rest), group_query(theirs, **given, **rest)
+        assert_close(found[:1], expected[:1], 2e-5)
+        for batch, length in enumerate(each):
+            group = rows - 6 + 1
+            used = length - group * -(-max(length - rows, 0) // group)
+            assert_close([x[batch, :, :used] for x in found[1:]], [x[batch, :, :used] for x in expected[1:]], 2e-5)
+
+
 @pytest.mark.parametrize("each, message", [((11, 4), "seqlens_k"), ((10, 4), "past_key")])
 def test_group_query_attention_checks_its_lengths(random, each, message):
     given = {**tokens(random, 2, 1), **cache(random, 2, 8), **lengths(*each, total=10)}

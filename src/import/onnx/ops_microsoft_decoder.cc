@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "import/onnx/attention_parts.h"
-#include "import/onnx/packed_bits.h"
+#include "import/onnx/key_value_cache.h"
 
 namespace tenon::onnx {
 
@@ -34,26 +34,6 @@ enum : size_t {
   kQueryLengths
 };
 
-// What the batch entries have: `lengths` tokens each, the last ones of which are new.
-struct Tokens {
-  Dim batch, steps;  // of the query, with padding
-  Dim total;         // columns of the scores
-  Operand lengths;   // i64[batch]
-  Operand past;      // i64[batch]: how many are in the cache
-  Operand appended;  // i64[batch, 1] or i64[]: how many are appended, without padding
-};
-
-Operand column(NodeContext& cx, const Operand& x, size_t axis, size_t rank) {
-  Dims shape(rank, Dim(1));
-  shape[axis] = cx.dims(x)[0];
-  return cx.reshape(x, shape);
-}
-
-Dim greatest(NodeContext& cx, const Operand& x) {
-  const Operand top = cx.reduce("reduce_max", x, {0}, false);
-  return cx.b.elements_of(cx.op("maximum", {top, cx.integer(0)})).at(0);
-}
-
 Tokens tokens_of(NodeContext& cx) {
   Tokens t;
   t.batch = cx.dims(kQuery).at(0);
@@ -63,51 +43,14 @@ Tokens tokens_of(NodeContext& cx) {
   t.lengths = cx.add(one_each(kLengths), cx.integer(1));
   const Operand steps = cx.dim_scalar(t.steps);
   const Operand fresh = cx.has(kQueryLengths) ? one_each(kQueryLengths) : steps;
-  t.appended = cx.has(kQueryLengths) ? column(cx, fresh, 0, 2) : fresh;
+  t.appended = cx.has(kQueryLengths) ? along(cx, fresh, 0, 2) : fresh;
   // Entries shorter than the query are padded.
   t.past = cx.op("maximum", {cx.sub(t.lengths, fresh), cx.integer(0)});
-  const Dim cached = cx.has(kPastKey) ? cx.dims(kPastKey).at(2) : Dim(0);
-  cx.b.check(graph::CheckKind::kLessEqual, greatest(cx, t.lengths), t.total,
+  const Operand most = cx.reduce("reduce_max", t.lengths, {0}, false);
+  cx.b.check(graph::CheckKind::kLessEqual,
+             cx.b.elements_of(cx.op("maximum", {most, cx.integer(0)})).at(0), t.total,
              "seqlens_k + 1 and total_sequence_length");
-  cx.b.check(graph::CheckKind::kLessEqual, greatest(cx, t.past), cached,
-             "tokens before the query and rows of past_key");
   return t;
-}
-
-// Where the rows of the cache for the next call come from.
-struct CacheRows {
-  Dim cached, capacity;
-  Operand from;    // i64[batch, capacity]: a row of the past ones and, behind them, the new ones
-  Operand exists;  // bool[batch, capacity]: others are zeros
-};
-
-CacheRows cache_rows(NodeContext& cx, const Tokens& t) {
-  CacheRows r;
-  r.cached = cx.has(kPastKey) ? cx.dims(kPastKey).at(2) : Dim(0);
-  r.capacity = max(t.total, r.cached);
-  const Operand place = places(cx, r.capacity, 1, 2), end = column(cx, t.past, 0, 2);
-  const Operand is_past = cx.op("less", {place, end}), step = cx.sub(place, end);
-  r.exists = cx.op("logical_or", {is_past, cx.op("less", {step, t.appended})});
-  const Operand from = cx.op("where", {is_past, place, cx.add(step, cx.dim_scalar(r.cached))});
-  r.from = cx.op("where", {r.exists, from, cx.integer(0)});
-  return r;
-}
-
-// The cache [batch, heads, capacity, size] for the next call.
-Operand update_cache(NodeContext& cx, size_t past, const Operand& now, const CacheRows& r) {
-  const Dims d = cx.dims(now);
-  Operand all = now;
-  if (cx.has(past))
-    all = cx.concat({with_sizes(cx, cx.in(past), {d[0], d[1], r.cached, d[3]}), now}, 2);
-  // Rows of all entries and heads lie one after the other.
-  const Dim rows = r.cached + d[2];
-  const Operand flat = cx.reshape(all, {d[0] * d[1] * rows, d[3]});
-  const Operand first =
-      cx.mul(cx.reshape(places(cx, d[0] * d[1], 0, 1), {d[0], d[1], 1}), cx.dim_scalar(rows));
-  const Operand picked =
-      cx.op("gather", {flat, cx.add(first, cx.unsqueeze(r.from, {1}))}, attrs({{"axis", 0}}));
-  return cx.op("where",
-               {cx.reshape(r.exists, {d[0], 1, r.capacity, 1}), picked, cx.scalar_like(picked, 0)});
 }
 
 struct Projections {
@@ -148,7 +91,7 @@ void normalize(NodeContext& cx, Projections& p) {
 // the first token.
 Operand positions_of(NodeContext& cx, const Tokens& t) {
   const Operand steps = places(cx, t.steps, 1, 2);
-  if (!cx.has(kPositions)) return cx.add(column(cx, t.past, 0, 2), steps);
+  if (!cx.has(kPositions)) return cx.add(along(cx, t.past, 0, 2), steps);
   const Operand given = cx.reshape(cx.in(kPositions), {t.batch, t.steps});
   if (t.steps == t.total) {
     return cx.expand(cx.add(cx.slice(cx.slice(given, 0, 0, 1), 1, 0, 1), steps),
@@ -198,20 +141,35 @@ Operand rotated(NodeContext& cx, const Operand& x, const Rotation& r) {
   return cx.cast(y, dtype);
 }
 
-// bool [batch or 1, 1, steps, total]: which keys each query attends to.
-Operand allowed_keys(NodeContext& cx, const Tokens& t) {
+// bool [batch or 1, 1, steps, columns]: which keys each query attends to.
+Operand allowed_keys(NodeContext& cx, const Tokens& t, const CacheRows& rows) {
   const int64_t window = cx.attr_int("local_window_size", -1);
-  const bool causal = cx.attr_bool("causal", true);
-  const Operand key = places(cx, t.total, 3, 4);
-  if (!causal) {
+  if (!cx.attr_bool("causal", true)) {
     if (window > 0) cx.invalid(cat("local_window_size=", window, " with causal=0"), "-1");
-    return cx.op("less", {key, column(cx, t.lengths, 0, 4)});
+    return cx.op("less", {rows.place, along(cx, t.lengths, 0, 4)});
   }
-  const Operand query = cx.add(column(cx, t.past, 0, 4), places(cx, t.steps, 2, 4));
-  Operand seen = cx.op("less_equal", {key, query});
+  const Operand query = cx.add(along(cx, t.past, 0, 4), places(cx, t.steps, 2, 4));
+  Operand seen = cx.op("less_equal", {rows.place, query});
+  if (rows.held) seen = cx.op("logical_and", {seen, rows.held});
   if (window <= 0) return seen;
-  const Operand near = cx.op("less", {cx.sub(query, key), cx.integer(window)});
+  const Operand near = cx.op("less", {cx.sub(query, rows.place), cx.integer(window)});
   return cx.op("logical_and", {seen, near});
+}
+
+// The rows of the cache of this call and the next.
+CacheRows rows_of(NodeContext& cx, const Tokens& t) {
+  const Dim cached = cx.has(kPastKey) ? cx.dims(kPastKey).at(2) : Dim(0);
+  if (!cx.attr_bool("sliding_window_cache", false)) return whole_cache(cx, t, cached);
+  const int64_t window = cx.attr_int("local_window_size", -1);
+  if (window <= 0)
+    cx.invalid(cat("local_window_size=", window, " with sliding_window_cache=1"), "1 or more");
+  if (!cx.has(kPastKey)) cx.invalid("no past_key with sliding_window_cache=1", "a past_key");
+  // Both have a column for each token of the text.
+  if (cx.has(kAttentionBias))
+    cx.unsupported("attention_bias with sliding_window_cache=1 not implemented");
+  if (cx.attr_int("qk_output", 0) != 0)
+    cx.unsupported("qk_output with sliding_window_cache=1 not implemented");
+  return sliding_cache(cx, t, cached, window);
 }
 
 // Softmax over the last axis with one more score in the denominator: 0, or each head's own.
@@ -229,12 +187,7 @@ Operand softmax_with_sink(NodeContext& cx, const Operand& scores, int64_t heads)
   return cx.slice(softmax(cx.concat({scores, cx.expand(sink, shape)}, 3)), 3, 0, columns);
 }
 
-// How keys or values lie in the cache: as they are, or as integers of 8 or, two in a byte, 4 bits.
-struct Storage {
-  int64_t bits = 0;  // 0: as they are
-  Operand scale;     // to be broadcast to [batch, heads, rows, size]
-};
-
+// How the keys or values of the cache are stored.
 Storage storage_of(NodeContext& cx, const char* type_name, size_t scale, size_t past) {
   const std::string type = cx.attr_string(type_name, "NONE");
   const int64_t bits = cx.attr_int("kv_cache_bit_width", 8);
@@ -250,27 +203,12 @@ Storage storage_of(NodeContext& cx, const char* type_name, size_t scale, size_t 
   return {bits, one ? cx.reshape(cx.in(scale), {}) : cx.in(scale)};
 }
 
-Operand stored(NodeContext& cx, const Operand& x, const Storage& s) {
-  if (s.bits == 0) return x;
-  const Operand number = cx.op("round", {cx.div(cx.cast(x, f32), cx.cast(s.scale, f32))});
-  if (s.bits == 8) return cx.cast(number, i8);  // saturates
-  const Operand clipped = cx.op("clip", {number, cx.scalar(f32, -8), cx.scalar(f32, 7)});
-  return pack_4_bits(cx, cx.cast(cx.add(clipped, cx.scalar(f32, 8)), u8));
-}
-
-Operand restored(NodeContext& cx, const Operand& cache, const Storage& s, DataType wide) {
-  if (s.bits == 0) return cx.cast(cache, wide);
-  Operand number = cx.cast(unpack_bits(cx, cache, s.bits), wide);
-  if (s.bits == 4) number = cx.sub(number, cx.scalar(wide, 8));
-  return cx.mul(number, cx.cast(s.scale, wide));
-}
-
 struct Weights {
   Operand weights;  // of the values
   Operand shown;    // the fourth result
 };
 
-Weights weights_of(NodeContext& cx, const Operand& q, const Operand& k, const Tokens& t,
+Weights weights_of(NodeContext& cx, const Operand& q, const Operand& k, const Operand& allowed,
                    int64_t heads) {
   const DataType dtype = cx.dtype(q);
   Operand scores = attention_scores(cx, q, k, cx.attr_float("scale", 0));
@@ -280,9 +218,8 @@ Weights weights_of(NodeContext& cx, const Operand& q, const Operand& k, const To
   }
   if (cx.has(kAttentionBias)) {
     const Operand bias = cx.cast(cx.in(kAttentionBias), dtype);
-    scores = cx.add(scores, cx.slice(bias, 3, 0, t.total));
+    scores = cx.add(scores, cx.slice(bias, 3, 0, cx.dims(scores)[3]));
   }
-  const Operand allowed = allowed_keys(cx, t);
   const int64_t mode = cx.attr_int("qk_output", 0);
   if (mode < 0 || mode > 2) cx.invalid(cat("qk_output=", mode), "0 to 2");
   Weights w;
@@ -299,8 +236,6 @@ Operands group_query_attention(NodeContext& cx) {
   if (heads <= 0 || groups <= 0 || heads > INT32_MAX || heads % groups != 0)
     cx.invalid(cat("num_heads=", heads, ", kv_num_heads=", groups),
                "positive numbers of 32 bits, the first a multiple of the second");
-  if (cx.attr_bool("sliding_window_cache", false))
-    cx.unsupported("sliding_window_cache=1 not implemented");
   if (cx.has(kPastKey) != cx.has(kPastValue))
     cx.invalid("one of past_key and past_value", "both or neither");
   Projections p = projections(cx, heads, groups);
@@ -312,20 +247,18 @@ Operands group_query_attention(NodeContext& cx) {
     p.k = rotated(cx, p.k, r);
   }
   cx.ignore("rotary_interleaved");
-  const CacheRows rows = cache_rows(cx, t);
-  const Storage keys = storage_of(cx, "k_quant_type", kKeyScale, kPastKey);
-  const Storage values = storage_of(cx, "v_quant_type", kValueScale, kPastValue);
-  const Operand present_key = update_cache(cx, kPastKey, stored(cx, p.k, keys), rows);
-  const Operand present_value = update_cache(cx, kPastValue, stored(cx, p.v, values), rows);
-  // A cache may have room for more than the tokens so far. Scores are computed in f32 for narrower
-  // floats.
+  const CacheRows rows = rows_of(cx, t);
+  const Storage key_storage = storage_of(cx, "k_quant_type", kKeyScale, kPastKey);
+  const Storage value_storage = storage_of(cx, "v_quant_type", kValueScale, kPastValue);
+  const Cache keys = update_cache(cx, cx.opt(kPastKey), stored(cx, p.k, key_storage), rows);
+  const Cache values = update_cache(cx, cx.opt(kPastValue), stored(cx, p.v, value_storage), rows);
   const DataType dtype = cx.dtype(kQuery), wide = wide_type(dtype);
-  auto in_use = [&](const Operand& cache, const Storage& storage) {
-    return restored(cx, cx.slice(cache, 2, 0, t.total), storage, wide);
-  };
-  const Weights w = weights_of(cx, cx.cast(p.q, wide), in_use(present_key, keys), t, heads);
-  const Operand y = merge_heads(cx, weighted_values(cx, w.weights, in_use(present_value, values)));
-  return {cx.cast(y, dtype), present_key, present_value,
+  const Weights w =
+      weights_of(cx, cx.cast(p.q, wide), restored(cx, keys.attended, key_storage, wide),
+                 allowed_keys(cx, t, rows), heads);
+  const Operand y = merge_heads(
+      cx, weighted_values(cx, w.weights, restored(cx, values.attended, value_storage, wide)));
+  return {cx.cast(y, dtype), keys.present, values.present,
           w.shown ? cx.cast(w.shown, dtype) : Operand()};
 }
 

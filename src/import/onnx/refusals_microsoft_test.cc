@@ -112,6 +112,8 @@ TEST_F(RefusalsOfMicrosoft, GroupQueryAttention) {
     return more;
   };
   const std::vector<Attribute> plain = with({});
+  const std::vector<Attribute> sliding =
+      with({M::integer("sliding_window_cache", 1), M::integer("local_window_size", 2)});
   broken({
       {op,
        {q, kv, kv, "", "", "i 1", "= 4"},
@@ -146,6 +148,16 @@ TEST_F(RefusalsOfMicrosoft, GroupQueryAttention) {
        "qk_output=3",
        "0 to 2"},
       {op,
+       {q, kv, kv, cache, cache, "i 1", "= 4"},
+       with({M::integer("sliding_window_cache", 1)}),
+       "local_window_size=-1 with sliding_window_cache=1",
+       "1 or more"},
+      {op,
+       {q, kv, kv, "", "", "i 1", "= 4"},
+       sliding,
+       "no past_key with sliding_window_cache=1",
+       "a past_key"},
+      {op,
        {q, kv, kv, "", "", "i 1", "= 4"},
        with({M::text("v_quant_type", "PER_ROW")}),
        "v_quant_type=PER_ROW",
@@ -162,9 +174,14 @@ TEST_F(RefusalsOfMicrosoft, GroupQueryAttention) {
        with({M::text("k_quant_type", "PER_TENSOR")}),
        "a cache of f32 with kv_cache_bit_width=8 not implemented"},
       {op,
+       {q, kv, kv, cache, cache, "i 1", "= 4", "", "", "", "f 1 1 4 4"},
+       sliding,
+       "attention_bias with sliding_window_cache=1 not implemented"},
+      {op,
        {q, kv, kv, cache, cache, "i 1", "= 4"},
-       with({M::integer("sliding_window_cache", 1)}),
-       "sliding_window_cache=1 not implemented"},
+       with({M::integer("sliding_window_cache", 1), M::integer("local_window_size", 2),
+             M::integer("qk_output", 1)}),
+       "qk_output with sliding_window_cache=1 not implemented"},
       {op,
        {q, kv, kv, "", "", "i 1", "= 4", "f 9 c", "f 9 c"},
        with({M::integer("do_rotary", 1)}),
