@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """Times models in Tenon, ONNX Runtime and OpenVINO in the same run and prints a table of ratios.
 
-Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops] [--only NAME,...]
+Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops | --int8] [--only NAME,...]
                   [--threads 1,2] [--rounds N] [--seconds S] [--compile-flags FLAGS] [--json FILE]
                   [--peak PROGRAM]
 
   --peak PROGRAM   bench_kernels, which measures what one core can do in registers, in turns with the
                    rest; by default the one in the build folder of --tenon
-  --models FOLDER  the models of make_models.py, which are made there if they are missing
+  --models FOLDER  the models of make_models.py or quantise.py, which are made there if they are missing
   --loops          an LSTM of 2,000 steps and a Loop of 1,000 iterations instead of the networks
+  --int8           the models of quantise.py, of 8-bit integers, instead of the networks
   --filled FOLDER  a folder of ONNX's vision networks with weights (`resnet50/model.onnx`, ...);
                    without it these networks are left out
 
-Everything is fp32. Every engine gets the same seeded inputs, batch 1. Engines take turns, one timed
+Everything but --int8 is fp32. Every engine gets the same seeded inputs, batch 1. Engines take turns, one timed
 run each per round, so that a slow moment of the machine affects all of them; a figure is the median
 over the rounds of a run's median latency. Ratios are Tenon's time divided by the peer's: below 1 is
 faster. `own` is Tenon compiled with --libraries none: only its own kernels. GFLOP/s count the
@@ -44,7 +45,9 @@ class Model:
     shapes: dict[str, list[int]]  # values of symbolic dimensions: input to shape
 
 
-def find_models(models: Path, filled: Path | None, loops: bool) -> list[Model]:
+def find_models(models: Path, filled: Path | None, loops: bool, int8: bool) -> list[Model]:
+    if int8:
+        return find_quantised(models, filled)
     wanted = ("lstm", "loop") if loops else ("mobilenetv2", "bert")
     missing = [name for name in wanted if not (models / f"{name}.onnx").exists()]
     if missing:
@@ -58,11 +61,24 @@ def find_models(models: Path, filled: Path | None, loops: bool) -> list[Model]:
     for name in ("resnet50", "squeezenet", "shufflenet", "vgg19") if filled else ():
         found.append(Model(name, filled / name / "model.onnx", {}))
     found.append(Model("mobilenetv2", models / "mobilenetv2.onnx", {}))
-    for tokens in (32, 128):
-        inputs = ("input_ids", "attention_mask", "token_type_ids")
-        shapes = {name: [1, tokens] for name in inputs}
-        found.append(Model(f"bert-{tokens}", models / "bert.onnx", shapes))
-    return found
+    return found + bert_models("bert", models / "bert.onnx")
+
+
+def find_quantised(models: Path, filled: Path | None) -> list[Model]:
+    names = ["mobilenetv2-qdq", "bert-dynamic"] + ["resnet50-qdq"] * bool(filled)
+    missing = [name for name in names if not (models / f"{name}.onnx").exists()]
+    if missing:
+        source = ["--filled", filled] if filled else []
+        subprocess.run([sys.executable, HERE / "quantise.py", *source, models, *missing], check=True)
+    images = [Model(name, models / f"{name}.onnx", {}) for name in names if name.endswith("-qdq")]
+    return images + bert_models("bert-dynamic", models / "bert-dynamic.onnx")
+
+
+def bert_models(name: str, path: Path) -> list[Model]:
+    inputs = ("input_ids", "attention_mask", "token_type_ids")
+    return [
+        Model(f"{name}-{tokens}", path, {key: [1, tokens] for key in inputs}) for tokens in (32, 128)
+    ]
 
 
 def make_inputs(model: Model) -> dict[str, np.ndarray]:
@@ -249,7 +265,7 @@ def flops_of(model: Model, inputs: dict) -> float | None:
         of = [shapes.get(name, [None]) for name in (*node.input, node.output[0])]
         if node.op_type == "Conv":  # each output element: a window over its group's channels
             sizes = [*of[-1], *of[1][1:]]
-        elif node.op_type in ("MatMul", "Gemm"):
+        elif node.op_type in ("MatMul", "Gemm", "MatMulInteger"):
             transposed = any(a.name == "transA" and a.i for a in node.attribute)
             sizes = [*of[-1], of[0][-2 if transposed else -1]]
         elif node.op_type in ("LSTM", "GRU", "RNN"):  # steps, batch; both weights
@@ -305,13 +321,13 @@ def geometric_mean(values: list[float]) -> float:
     return float(np.exp(np.mean(np.log(values))))
 
 
-def table(rows: list[dict]) -> str:
+def table(rows: list[dict], kind: str) -> str:
     lines = []
     for threads in sorted({row["threads"] for row in rows}):
         chosen = [row for row in rows if row["threads"] == threads]
         ort, vino = chosen[0]["onnxruntime_version"], chosen[0]["openvino_version"]
         lines += [
-            f"Latency in ms, fp32, batch 1, {threads} thread{'s' * (threads > 1)}:",
+            f"Latency in ms, {kind}, batch 1, {threads} thread{'s' * (threads > 1)}:",
             "",
             f"| model | Tenon | own | ONNX Runtime {ort} | OpenVINO {vino} | to ORT | to OpenVINO "
             "| to the better | GFLOP/s | own | peak | difference |",
@@ -347,6 +363,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=Path("build/bench-models"))
     parser.add_argument("--filled", type=Path)
     parser.add_argument("--loops", action="store_true")
+    parser.add_argument("--int8", action="store_true")
     parser.add_argument("--only", help="names, comma-separated")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
@@ -361,7 +378,7 @@ def main() -> None:
         beside = options.tenon.parents[2] / "bench" / "kernels" / "bench_kernels"
         options.peak = beside if beside.exists() else None
     rows, failed = [], []
-    for model in find_models(options.models, options.filled, options.loops):
+    for model in find_models(options.models, options.filled, options.loops, options.int8):
         if options.only and model.name not in options.only.split(","):
             continue
         with tempfile.TemporaryDirectory() as folder:
@@ -371,7 +388,7 @@ def main() -> None:
                 print(f"{model.name}: {error}", file=sys.stderr)
                 failed.append(model.name)
     if rows:
-        print(table(rows))
+        print(table(rows, "int8" if options.int8 else "fp32"))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
     if failed or not rows:

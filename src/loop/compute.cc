@@ -60,13 +60,14 @@ Ref<const Stage> reduce_stage(
   return s;
 }
 
-ExprRef load_broadcast(const Ref<const Buffer>& b, const std::vector<ExprRef>& indices,
-                       const std::vector<Dim>& space) {
+std::vector<ExprRef> broadcast_indices(const Ref<const Buffer>& b,
+                                       const std::vector<ExprRef>& indices,
+                                       const std::vector<Dim>& space) {
   size_t rank = b->shape.size();
   TENON_ASSERT(rank <= space.size() && indices.size() == space.size(), "broadcast of ", b->name,
                " of rank ", rank, " to rank ", space.size());
   size_t skipped = space.size() - rank;
-  Array<ExprRef> at;
+  std::vector<ExprRef> at;
   for (size_t i = 0; i < rank; ++i) {
     const Dim& size = b->shape[i];
     const ExprRef& whole = indices[skipped + i];
@@ -79,7 +80,12 @@ ExprRef load_broadcast(const Ref<const Buffer>& b, const std::vector<ExprRef>& i
       at.push_back(binary(BinaryOp::kMul, whole, dim_value(min(Dim(1), size - Dim(1)))));
     }
   }
-  return load(b, std::move(at));
+  return at;
+}
+
+ExprRef load_broadcast(const Ref<const Buffer>& b, const std::vector<ExprRef>& indices,
+                       const std::vector<Dim>& space) {
+  return load(b, Array<ExprRef>(broadcast_indices(b, indices, space)));
 }
 
 bool is_arg_reduction(Reduction r) {

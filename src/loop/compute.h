@@ -119,8 +119,12 @@ Ref<const Stage> reduce_stage(
 
 Ref<const Buffer> buffer(std::string_view name, DataType dtype, const std::vector<Dim>& shape);
 
-// Loads `b`, whose shape broadcasts to the space of `indices` (aligned at the last axis): index 0
-// if the size is 1, a run-time choice if the broadcast isn't proved.
+// The indices into `b`, whose shape broadcasts to the space of `indices` (aligned at the last
+// axis): 0 if the size is 1, a run-time choice if the broadcast isn't proved.
+std::vector<ExprRef> broadcast_indices(const Ref<const Buffer>& b,
+                                       const std::vector<ExprRef>& indices,
+                                       const std::vector<Dim>& space);
+// Loads the element at these.
 ExprRef load_broadcast(const Ref<const Buffer>& b, const std::vector<ExprRef>& indices,
                        const std::vector<Dim>& space);
 

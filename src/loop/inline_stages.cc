@@ -43,7 +43,13 @@ bool repeats(const Stage& s, const Array<ExprRef>& at) {
 struct Uses {
   int sites = 0;  // loads of different places
   bool repeated = false;
+  bool in_words = false;  // by a sum of dot products of bytes, which reads four elements at once
 };
+
+bool sums_words(const Stage& s) {
+  return s.kind == StageKind::kReduce && s.body->kind == ExprKind::kBinary &&
+         static_cast<const Binary&>(*s.body).op == BinaryOp::kByteDot;
+}
 
 class Inliner {
  public:
@@ -53,6 +59,7 @@ class Inliner {
         Uses& u = uses_[l.buffer.get()];
         if (same_as_last(*s, l)) return;
         ++u.sites;
+        u.in_words = u.in_words || sums_words(*s);
         u.repeated = u.repeated || s->kind == StageKind::kScan || repeats(*s, l.indices);
       });
     }
@@ -91,6 +98,7 @@ class Inliner {
     if (s.kind != StageKind::kMap || is_output(s.out)) return false;
     auto it = uses_.find(s.out.get());
     if (it == uses_.end()) return false;  // unused
+    if (it->second.in_words && s.body->kind != ExprKind::kLoad) return false;
     bool once = it->second.sites == 1 && !it->second.repeated;
     return once || cost(s.body) <= kCheap;
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "loop/test_tensors.h"
+#include "loop/word_product.h"
 
 namespace tenon::loop {
 namespace {
@@ -102,6 +103,19 @@ TEST(InlineStages, ProducersOfWindowsAndScattersAreInlined) {
   std::mt19937 rng(3);
   Tensor in = random_tensor(f32, {7}, &rng);
   expect_close(evaluate(*f, {in})[0], evaluate(*c, {in})[0], 0);
+}
+
+// A dot product of bytes reads four elements as a word, which needs them side by side.
+TEST(InlineStages, WhatIsReadInWordsIsStored) {
+  const ComputeRef c = word_product(5, 1, 3, 8);
+  auto source = buffer("source", u8, {5, 12});
+  const auto& x = c->inputs[0];
+  auto doubled = map_stage(x, [&](const std::vector<ExprRef>& i) {
+    return binary(BinaryOp::kAdd, load(source, Array<ExprRef>(i)), load(source, Array<ExprRef>(i)));
+  });
+  const ComputeRef whole =
+      compute_of({source, c->inputs[1]}, {doubled, c->stages[0]}, {c->outputs[0]});
+  EXPECT_EQ(inline_stages(whole)->stages.size(), 2u);
 }
 
 }  // namespace

@@ -14,6 +14,14 @@ double rounded(DataType t, double exact) {
   return round_to(t, exact);
 }
 
+int64_t byte_dot(DataType t, int64_t a, int64_t b) {
+  int64_t sum = 0;
+  for (int shift = 0; shift < t.bits; shift += 8) {
+    sum += static_cast<uint8_t>(a >> shift) * static_cast<int8_t>(b >> shift);
+  }
+  return wrap_to(t, sum);
+}
+
 double float_unary(UnaryOp op, DataType t, double x) {
   switch (op) {
     case UnaryOp::kNeg:
@@ -205,6 +213,8 @@ std::optional<int64_t> int_binary(BinaryOp op, DataType t, int64_t x, int64_t y)
     case BinaryOp::kShr:
       if (uy >= t.bits) return 0;
       return is_signed ? x >> y : static_cast<int64_t>(ux >> uy);
+    case BinaryOp::kByteDot:
+      return byte_dot(t, x, y);
     default:
       break;
   }

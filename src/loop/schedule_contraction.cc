@@ -4,9 +4,12 @@
 //
 // n is the last axis of the result, m all axes that only `a` has, k all axes that are summed over.
 // Tiles of rows x columns are accumulated in registers over all of k, from columns of `b` that are
-// packed side by side (unless they already are) and rows of `a`, which are packed if k isn't
-// contiguous (as in a convolution: this is im2col, one block of rows at a time). The pointwise
-// stages that follow run on each tile while it is in the first-level cache.
+// packed side by side (unless they already are) and rows of `a`, which are read in place or packed,
+// one block of rows at a time (for a convolution, this is im2col). The pointwise stages that follow
+// run on each tile while it is in the first-level cache.
+//
+// A dot product of bytes (BinaryOp::kByteDot) may take the place of the multiplication: then the
+// operands are words of four numbers each, and k counts words.
 //
 // Padding is multiplied as zeros. Columns of the last panel that the result lacks are computed, but
 // not stored.
@@ -21,16 +24,18 @@ namespace tenon::loop {
 namespace {
 
 constexpr int64_t kFewRows = 4;
+constexpr int64_t kShortestRun = 3;  // steps of the sum that an operand is read in place for
 
 struct Factors {
+  BinaryOp op;  // kMul or kByteDot
   ExprRef a, b;
 };
 
 std::optional<Factors> factors_of(const ExprRef& body) {
   if (body->kind != ExprKind::kBinary) return std::nullopt;
   const auto& b = static_cast<const Binary&>(*body);
-  if (b.op != BinaryOp::kMul) return std::nullopt;
-  return Factors{b.a, b.b};
+  if (b.op != BinaryOp::kMul && b.op != BinaryOp::kByteDot) return std::nullopt;
+  return Factors{b.op, b.a, b.b};
 }
 
 bool uses(const ExprRef& e, const Axis& a) {
@@ -111,7 +116,9 @@ class ContractionSchedule {
     a_ = factors->a;
     b_ = factors->b;
     x_ = w_.axes.back();
-    if (uses(a_, x_)) std::swap(a_, b_);
+    op_ = factors->op;
+    swapped_ = uses(a_, x_);
+    if (swapped_) std::swap(a_, b_);
     if (uses(a_, x_) || !uses(b_, x_)) return false;
     for (size_t i = 0; i + 1 < w_.axes.size(); ++i) {
       const Axis& axis = w_.axes[i];
@@ -149,23 +156,36 @@ class ContractionSchedule {
     if (n && *n < *block) *block = (*n + tile - 1) / tile * tile;
   }
 
-  // Whether every load is contiguous along the sum over k.
-  bool runs_through(const ExprRef& e) const {
+  // The first summed axis from which on every load has a constant step along k; their number if
+  // none does.
+  size_t run_start(const ExprRef& e) const {
+    size_t start = 0;
     for (const Load* l : loads_in(e)) {
       if (l->indices.empty()) continue;
       std::optional<Dim> inner;
-      for (size_t i = w_.reduce.size(); i-- > 0;) {
+      for (size_t i = w_.reduce.size(); i-- > start;) {
         auto c = coefficient(l->indices[0], w_.reduce[i].var);
-        if (!c || (inner && !(*c == *inner))) return false;
+        if (!c || (inner && !(*c == *inner))) {
+          start = i + 1;
+          break;
+        }
         inner = *c * w_.reduce[i].extent;
       }
     }
-    return true;
+    return start;
   }
+  bool runs_through(const ExprRef& e) const { return run_start(e) == 0; }
   bool only_loads_use(const ExprRef& e, const std::vector<Axis>& axes) const {
-    // Allows only casts around a load: a direct operand is recomputed for every tile.
+    // Allows only casts around a load, or four bytes as a word, which are loaded at once: a direct
+    // operand is recomputed for every tile.
     const Expr* inner = e.get();
     while (inner->kind == ExprKind::kCast) inner = static_cast<const Cast*>(inner)->a.get();
+    if (inner->kind == ExprKind::kBinary && op_ == BinaryOp::kByteDot) {
+      const auto& parts = static_cast<const Binary&>(*inner);
+      if (parts.op == BinaryOp::kShl) return only_loads_use(parts.a, axes);
+      return parts.op == BinaryOp::kOr && only_loads_use(parts.a, axes) &&
+             only_loads_use(parts.b, axes);
+    }
     if (inner->kind != ExprKind::kLoad) return false;
     for (const ExprRef& i : static_cast<const Load*>(inner)->indices) {
       for (const Axis& a : axes) {
@@ -202,8 +222,14 @@ class ContractionSchedule {
 
   // Symbolic sizes may be the long steps that a tiling rules out.
   void find_direct_operands() {
-    auto n = x_.extent.as_const(), k = depth_.as_const();
-    a_direct_ = only_loads_use(a_, m_) && runs_through(a_) && k && *k <= tiling_.direct_depth;
+    auto n = x_.extent.as_const();
+    run_start_ = run_start(a_);
+    run_ = 1;
+    for (size_t i = run_start_; i < w_.reduce.size(); ++i) run_ = run_ * w_.reduce[i].extent;
+    const auto run = run_.as_const();
+    a_direct_ = only_loads_use(a_, m_) && run && *run <= tiling_.direct_depth &&
+                (run_start_ == 0 || *run >= kShortestRun);
+    if (!a_direct_) run_start_ = 0, run_ = depth_;
     b_direct_ = only_loads_use(b_, {x_}) && runs_through(b_) && is_contiguous(b_, x_) && n &&
                 *n % width_ == 0 && *n <= tiling_.direct_columns;
     row_stride_ = depth_ + Dim(lanes_);
@@ -219,12 +245,21 @@ class ContractionSchedule {
     }
     return k;
   }
-  // Binds the reduced variables so that an operand contiguous in k is at `k`.
-  VarMap depth_at(const ExprRef& k) const {
+  // Binds the reduced variables from axis `start` on, so that an operand contiguous from there on
+  // is at `k`.
+  VarMap depth_at(const ExprRef& k, size_t start = 0) const {
     VarMap at;
-    for (const Axis& a : w_.reduce) at[a.var.get()] = index(0);
+    for (size_t i = start; i < w_.reduce.size(); ++i) at[w_.reduce[i].var.get()] = index(0);
     at[w_.reduce.back().var.get()] = k;
     return at;
+  }
+  // All of k as one number, at step `k` of a run of `a`.
+  ExprRef step_of_all(const ExprRef& k) const {
+    ExprRef runs = index(0);
+    for (size_t i = 0; i < run_start_; ++i) {
+      runs = sum(binary(BinaryOp::kMul, runs, dim_value(w_.reduce[i].extent)), w_.reduce[i].var);
+    }
+    return sum(binary(BinaryOp::kMul, runs, dim_value(run_)), k);
   }
   // Lets for the axes of m at row `m`; with `values`, the variables are fresh.
   Lets row_axes(const ExprRef& m, VarMap* values) const {
@@ -339,7 +374,7 @@ class ContractionSchedule {
     for (int64_t i = 0; i < tile_rows_; ++i) {
       ExprRef row = smaller(sum(first, index(i)), minus_one(m_count));
       if (a_direct_) {
-        VarMap values = depth_at(k);
+        VarMap values = depth_at(k, run_start_);
         Lets axes = row_axes(sum(m0, row), &values);
         lets.insert(lets.end(), axes.begin(), axes.end());
         a.push_back(substitute(a_, values));
@@ -365,20 +400,29 @@ class ContractionSchedule {
     // Row by row: an element of `a` is in a register only for its own row. Column by column, those
     // of all rows would be, next to the partial sums.
     std::vector<StmtRef> steps;
+    const ExprRef place = step_of_all(k);
     for (int64_t i = 0; i < tile_rows_; ++i) {
       for (int64_t u = 0; u < tiling_.vectors; ++u) {
         ExprRef column = sum(index(u * lanes_), lane);
-        ExprRef b =
-            b_direct_ ? b_at(k, sum(n, column)) : load(b_pack_, {sum(scaled(k, width_), column)});
+        ExprRef b = b_direct_ ? b_at(place, sum(n, column))
+                              : load(b_pack_, {sum(scaled(place, width_), column)});
         ExprRef at = sum(index((i * tiling_.vectors + u) * lanes_), lane);
-        ExprRef product = binary(BinaryOp::kMul, a[static_cast<size_t>(i)], b);
+        ExprRef product = multiply(a[static_cast<size_t>(i)], b);
         steps.push_back(for_loop(lane, index(0), index(lanes_), ForKind::kVector,
                                  store(acc, {at}, sum(load(acc, {at}), product))));
       }
     }
-    StmtRef loop = for_loop(k, index(0), dim_value(depth_), ForKind::kSerial, seq(steps));
+    StmtRef loop = for_loop(k, index(0), dim_value(run_), ForKind::kSerial, seq(steps));
+    for (size_t i = run_start_; i-- > 0;) {
+      loop = for_loop(w_.reduce[i].var, index(0), dim_value(w_.reduce[i].extent), ForKind::kSerial,
+                      loop);
+    }
     StmtRef compute = with_lets(lets, alloc(acc, seq({clear, loop, keep})));
     return alloc(done, seq({compute, finish(done, m0, m_count, first, n)}));
+  }
+
+  ExprRef multiply(const ExprRef& a, const ExprRef& b) const {
+    return swapped_ ? binary(op_, b, a) : binary(op_, a, b);
   }
 
   ExprRef b_at(const ExprRef& k, const ExprRef& column) const {
@@ -407,11 +451,16 @@ class ContractionSchedule {
   std::vector<Work> after_;
   const ScheduleOptions& options_;
 
+  BinaryOp op_ = BinaryOp::kMul;
+  bool swapped_ = false;  // whether a_ is the second operand
   ExprRef a_, b_;
   Axis x_;
   std::vector<Axis> m_, batch_;
   std::optional<Axis> panels_;
   Dim rows_ = 1, depth_ = 1, row_stride_ = 1;
+  // `a` is read in runs over the summed axes from `run_start_` on, of `run_` steps.
+  size_t run_start_ = 0;
+  Dim run_ = 1;
   Tiling tiling_;
   int64_t lanes_ = 0, width_ = 0, tile_rows_ = 0, block_rows_ = 0, block_columns_ = 0;
   bool a_direct_ = false, b_direct_ = false;

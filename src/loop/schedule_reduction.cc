@@ -355,7 +355,7 @@ class ReductionSchedule {
 ExprRef with_padding_outside(const ExprRef& body) {
   if (body->kind != ExprKind::kBinary) return body;
   const auto& product = static_cast<const Binary&>(*body);
-  if (product.op != BinaryOp::kMul || !body->dtype.is_float()) return body;
+  if (product.op != BinaryOp::kMul) return body;
   auto guarded = [&](const ExprRef& side, const ExprRef& other) -> ExprRef {
     if (side->kind != ExprKind::kSelect) return nullptr;
     const auto& s = static_cast<const Select&>(*side);

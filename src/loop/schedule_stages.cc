@@ -130,7 +130,8 @@ class StageSchedule {
         if (!value.contains(l->buffer.get())) continue;
         reads = true;
         for (size_t k = 0; k < t.axes.size(); ++k) {
-          fits = fits && l->indices[k].get() == t.axes[k].get();
+          // An axis of one element may be read at 0.
+          fits = fits && (l->indices[k].get() == t.axes[k].get() || s.out->shape[k].is_const(1));
         }
       }
       if (!fits || !reads) break;

@@ -6,6 +6,7 @@
 #include "loop/inline_stages.h"
 #include "loop/random_compute.h"
 #include "loop/test_tensors.h"
+#include "loop/word_product.h"
 #include "support/error.h"
 
 namespace tenon::loop {
@@ -539,6 +540,33 @@ TEST(Schedule, TilesShareTheRowsEvenly) {
   Agreement a;
   for (int64_t rows : {2, 7, 8, 13}) {
     a.check(product(rows, 5, 40), {a.random({rows, 5}), a.random({5, 40})}, 1e-4);
+  }
+}
+
+// Words of four bytes are multiplied as elements are. Rows of one run are read in place; several
+// runs of a window too, if they aren't short; others, and those of symbolic sizes, are packed.
+TEST(Schedule, WordsOfBytes) {
+  Agreement a;
+  struct Size {
+    int64_t rows, height, words, columns;
+    bool in_place;
+  };
+  for (const auto& [rows, height, words, columns, in_place] :
+       std::vector<Size>{{5, 1, 7, 20, true},
+                         {14, 3, 5, 36, true},
+                         {14, 3, 2, 36, false},
+                         {3, 1, 600, 17, false},
+                         {1, 1, 9, 32, true},
+                         {9, 2, 4, 3, true}}) {
+    const std::vector<Tensor> inputs = {a.random({rows + height - 1, words * 4 + 4}, u8),
+                                        a.random({height, words, columns}, i32)};
+    for (const bool x_second : {false, true}) {
+      const auto compute = word_product(rows, height, words, columns, x_second);
+      a.check(compute, inputs, 0);
+      EXPECT_EQ(to_text(*lower(*compute, "k", {})).find("a_pack") == std::string::npos, in_place)
+          << to_text(*lower(*compute, "k", {}));
+    }
+    a.check(word_product(n - (height - 1), height, m, k), inputs, 0);
   }
 }
 

@@ -58,6 +58,7 @@ constexpr Instructions<BinaryOp> kBinary[] = {
     {BinaryOp::kXor, Opcode::Xor},
     {BinaryOp::kShl, Opcode::Shl, kWraps},
     {BinaryOp::kShr, Opcode::Ashr},
+    {BinaryOp::kByteDot},
     {BinaryOp::kPow},
     {BinaryOp::kAtan2},
 };

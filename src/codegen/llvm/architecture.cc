@@ -56,6 +56,7 @@ Capabilities x86_capabilities(const Names& features) {
           .rounding = has("sse4.1"),
           .half_conversion = has("f16c"),
           .dot_products = has("avx512vnni") || has("avxvnni"),
+          .pair_products = true,
           .vector_bytes = wide          ? 64
                           : has("avx2") ? 32
                                         : 16,
@@ -75,6 +76,7 @@ Capabilities aarch64_capabilities(const Names&) {
           .rounding = true,
           .half_conversion = true,
           .dot_products = false,
+          .pair_products = false,
           .vector_bytes = 16,
           .vector_registers = 32};
 }
@@ -105,6 +107,7 @@ Capabilities riscv64_capabilities(const Names&) {
           .rounding = false,
           .half_conversion = false,
           .dot_products = false,
+          .pair_products = false,
           .vector_bytes = Capabilities::kScalarPair,
           .vector_registers = 16};
 }

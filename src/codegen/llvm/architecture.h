@@ -15,6 +15,7 @@ struct Capabilities {
   bool rounding = false;         // an instruction rounds floats to integral values
   bool half_conversion = false;  // an instruction converts between f16 and f32
   bool dot_products = false;     // as in loop/target_facts.def
+  bool pair_products = false;    // as there
   int64_t vector_bytes = 16;     // of one vector register, or kScalarPair
   int64_t vector_registers = 16;
 

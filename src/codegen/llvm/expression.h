@@ -2,6 +2,7 @@
 // Private to this folder: it exposes LLVM types.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -41,6 +42,7 @@ class ExpressionWriter {
 
  private:
   Value compute(const loop::Expr& e);
+  std::optional<Value> byte_dot_sum(const loop::Binary& e);
   Value checked_index(const loop::CheckedIndex& e);
   Value inside(const loop::Expr& index, const loop::Buffer& buffer, int32_t axis);
   Value for_some_lane(const loop::Expr& e);

@@ -1,8 +1,10 @@
 #include "codegen/llvm/operator.h"
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "codegen/llvm/byte_dot.h"
 #include "codegen/llvm/element.h"
 #include "support/error.h"
 
@@ -114,6 +116,12 @@ Value OperatorWriter::binary(const loop::Binary& e, Value a, Value b) {
   return {integer_binary(e, x, y), lanes};
 }
 
+Value OperatorWriter::byte_dot_sum(Value sum, Value a, Value b) {
+  const bool lanes = sum.lanes || a.lanes || b.lanes;
+  auto operand = [&](Value v) { return lanes ? f_.broadcast(v) : v.v; };
+  return {byte_dot(b_, f_.m.target, operand(sum), operand(a), operand(b)), lanes};
+}
+
 llvm::Value* OperatorWriter::float_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b) {
   const DataType t = e.a->dtype;
   Num x = {&b_, a}, y = {&b_, b};
@@ -222,6 +230,8 @@ llvm::Value* OperatorWriter::integer_binary(const loop::Binary& e, llvm::Value* 
                                                     : b_.CreateLShr(a, amount.v);
       return pick(inside, y.with(shifted), y.i(0)).v;
     }
+    case BinaryOp::kByteDot:
+      return byte_dot(b_, f_.m.target, y.i(0).v, a, b);
     case BinaryOp::kPow:
       return per_lane({a, b}, [&](llvm::ArrayRef<llvm::Value*> p) {
         return f_.m.math.integer_power({&b_, p[0]}, {&b_, p[1]}, is_signed).v;
@@ -268,6 +278,18 @@ llvm::Value* OperatorWriter::integer_division(const loop::Binary& e, llvm::Value
                    : pick(wrong_side, sub(quotient, 1), quotient).v;
 }
 
+// Clamped before it is converted: LLVM converts vectors to narrow integers lane by lane.
+Num OperatorWriter::saturated(Num x, DataType to) {
+  const bool is_signed = to.is_signed_int();
+  const double least = is_signed ? -std::ldexp(1, to.bits - 1) : 0,
+               greatest = std::ldexp(1, is_signed ? to.bits - 1 : to.bits) - 1;
+  if (is_signed) x = pick(is_nan(x), 0.0, x);
+  x = pick(x > least, x, x.f(least));  // NaN becomes 0 if that is the least
+  x = pick(x < greatest, x, x.f(greatest));
+  llvm::Value* whole = b_.CreateFPToSI(x.v, x.shape_of(b_.getInt32Ty()));
+  return x.with(b_.CreateTrunc(whole, x.shape_of(register_type(f_.m, to))));
+}
+
 llvm::Value* OperatorWriter::convert(llvm::Value* v, DataType from, DataType to) {
   Num x = {&b_, v};
   llvm::Type* type = x.shape_of(register_type(f_.m, to));
@@ -281,6 +303,7 @@ llvm::Value* OperatorWriter::convert(llvm::Value* v, DataType from, DataType to)
       return rounded(from_signed ? b_.CreateSIToFP(v, type) : b_.CreateUIToFP(v, type), to);
     return b_.CreateIntCast(v, type, from_signed);
   }
+  if (to.is_int() && (to.bits == 8 || to.bits == 16)) return saturated(x, to).v;
   if (to.is_int())
     return b_.CreateIntrinsic(
         to.is_signed_int() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,

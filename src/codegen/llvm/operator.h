@@ -15,6 +15,8 @@ class OperatorWriter {
   Value literal(const loop::Literal& e);
   Value unary(const loop::Unary& e, Value a);
   Value binary(const loop::Binary& e, Value a, Value b);
+  // sum + byte_dot(a, b)
+  Value byte_dot_sum(Value sum, Value a, Value b);
   // For two scalars, or two vectors, of integers or booleans.
   llvm::Value* integer_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b);
   llvm::Value* convert(llvm::Value* v, DataType from, DataType to);
@@ -23,6 +25,7 @@ class OperatorWriter {
  private:
   llvm::Value* integer_division(const loop::Binary& e, llvm::Value* a, llvm::Value* b);
   llvm::Value* float_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b);
+  Num saturated(Num x, DataType to);  // a float as an integer of 8 or 16 bits; NaN is 0
   llvm::Value* rounded(llvm::Value* v, DataType t);
   // Applies a function on scalars to the operands (scalars or vectors), lane by lane.
   llvm::Value* per_lane(llvm::ArrayRef<llvm::Value*> operands,

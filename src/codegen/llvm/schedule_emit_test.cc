@@ -1,15 +1,36 @@
 // Schedules and code generation together: random computes, compiled, compared with the evaluator.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "codegen/llvm/jit_testing.h"
 #include "loop/inline_stages.h"
 #include "loop/random_compute.h"
 #include "loop/schedule.h"
+#include "loop/word_product.h"
 
 namespace tenon::codegen {
 namespace {
 
 using namespace loop;
+
+bool runs_here(const Target& target) {
+  const std::vector<std::string> here = host_target().features;
+  return target.architecture == &host_architecture() &&
+         std::ranges::all_of(target.features, [&](const std::string& feature) {
+           return std::ranges::find(here, feature) != here.end();
+         });
+}
+
+// Every byte is random.
+Tensor random_bits(DataType dtype, const std::vector<int64_t>& shape, std::mt19937* rng) {
+  Tensor x = Tensor::empty(shape, dtype);
+  auto* bytes = static_cast<uint8_t*>(x.data());
+  for (int64_t i = 0; i < x.count() * dtype.bytes(); ++i) {
+    bytes[i] = static_cast<uint8_t>((*rng)());
+  }
+  return x;
+}
 
 // relu(x[rows, depth] * w[depth, panels * width] + 1), with w in panels.
 ComputeRef packed_product(const Dim& rows, const Dim& depth, int64_t panels, int64_t width) {
@@ -60,6 +81,29 @@ TEST(ScheduleEmit, PanelsOfAPackedOperandAreReadWhereTheyLie) {
             }
           }
         }
+      }
+    }
+  }
+}
+
+// Whole and partial vectors, with the instructions of each level that this machine has.
+TEST(ScheduleEmit, DotProductsOfBytesAreExact) {
+  std::mt19937 rng(7);
+  for (const char* cpu : {"x86-64", "x86-64-v3", "x86-64-v4", "native"}) {
+    const Target target = parse_target(cpu);
+    if (!runs_here(target)) continue;
+    for (const int64_t columns : {1, 3, 4, 5, 8, 16, 40, 64}) {
+      for (const int64_t rows : {1, 2, 13}) {
+        SCOPED_TRACE(cat(cpu, " ", rows, " ", columns));
+        const ComputeRef c = word_product(rows, 2, 5, columns);
+        ScheduleOptions options;
+        options.target = target.facts();
+        const Tensor x = random_bits(u8, {rows + 1, 24}, &rng),
+                     w = random_bits(i32, {2, 5, columns}, &rng);
+        Tensor y = Tensor::empty({rows, columns}, i32);
+        OpenedKernels opened(compile_kernels({lower(*c, "product", options)}, target));
+        ASSERT_EQ(opened.call("product", {x, w, y}), 0);
+        expect_close(y, evaluate(*c, {x, w})[0], 0);
       }
     }
   }

@@ -79,6 +79,7 @@ loop::TargetFacts Target::facts() const {
                    : facts.vector_bytes >= 32 ? 512 << 10
                                               : 256 << 10;
   facts.dot_products = capabilities.dot_products;
+  facts.pair_products = capabilities.pair_products;
   return facts;
 }
 

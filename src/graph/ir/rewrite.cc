@@ -1,5 +1,6 @@
 #include "graph/ir/rewrite.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tenon::graph {
@@ -215,6 +216,15 @@ ExprRef Rewriter::with_mapped_operands(const ExprRef& value) {
   bool changed = false;
   for_each_operand(value, [&](const Operand& o) { changed |= mapped(o) != o; });
   return changed ? map_operands(value, [this](const Operand& o) { return mapped(o); }) : value;
+}
+
+bool is_filled_with(const Operand& operand, uint8_t byte) {
+  auto* constant = operand.as<Constant>();
+  const auto tensor = constant ? constant->value.try_as<Tensor>() : std::nullopt;
+  if (!tensor || !*tensor) return false;
+  const auto* bytes = static_cast<const uint8_t*>(tensor->data());
+  return std::all_of(bytes, bytes + tensor->count() * tensor->dtype().bytes(),
+                     [&](uint8_t b) { return b == byte; });
 }
 
 std::optional<double> single_number(const Operand& operand) {

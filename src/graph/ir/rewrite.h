@@ -93,6 +93,8 @@ bool is_channels_last(const Call& call);
 std::vector<int64_t> permutation_of(const Call& transpose);
 // `x` with another shape, of as many elements.
 Operand reshaped(Builder& b, const Operand& x, const std::vector<Dim>& shape);
+// Whether `operand` is a constant tensor of which every byte is this one.
+bool is_filled_with(const Operand& operand, uint8_t byte);
 // The element of a constant tensor of floats, i32 or i64 with one element, of any rank.
 std::optional<double> single_number(const Operand& operand);
 

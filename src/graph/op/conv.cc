@@ -1,7 +1,9 @@
-// Convolution and its transpose over 1 to 3 spatial axes. f16 is summed in f32.
+// Convolution and its transpose over 1 to 3 spatial axes. f16 is summed in f32. conv_integer is the
+// convolution of integers of 8 bits, less their zero points, summed in i32, as ONNX's ConvInteger.
 #include <utility>
 
 #include "graph/op/families.h"
+#include "graph/op/integer_product.h"
 #include "graph/op/spatial.h"
 
 namespace tenon::graph {
@@ -75,29 +77,34 @@ std::pair<Scalar, Indices> channel_and_entry(const Layout& layout, const Indices
   return {r.front(), Indices(r.begin() + 1, r.end())};
 }
 
-// Adds the stage that adds the bias, if any, and converts to the result's dtype.
-void add_result(const LowerContext& cx, const Layout& layout, const std::vector<Dim>& extents,
-                const std::function<Scalar(const Indices&, const Indices&)>& body,
-                std::vector<StageRef>* stages) {
-  const BufferRef& y = cx.output();
-  DataType dtype = wide(y->dtype);
-  bool direct = !cx.info().has(2);
-  BufferRef sum = direct ? y : loop::buffer("sum", dtype, dims_of(y));
-  auto products = make<loop::Stage>(*loop::reduce_stage(sum, loop::Reduction::kSum, extents, body));
+// The stage that sums products into `y`.
+StageRef skipping_padding(const BufferRef& y, const std::vector<Dim>& extents,
+                          const std::function<Scalar(const Indices&, const Indices&)>& body) {
+  auto products = make<loop::Stage>(*loop::reduce_stage(y, loop::Reduction::kSum, extents, body));
   products->padding_is_skippable = true;
-  stages->push_back(products);
-  if (direct) return;
+  return products;
+}
+
+// Where the products are summed: the result, or what becomes it by add_bias.
+BufferRef sum_of(const LowerContext& cx) {
+  const BufferRef& y = cx.output();
+  return cx.info().has(2) ? loop::buffer("sum", wide(y->dtype), dims_of(y)) : y;
+}
+
+// Adds the stage that adds the bias, if any, and converts to the result's dtype.
+void add_bias(const LowerContext& cx, const BufferRef& sum, std::vector<StageRef>* stages) {
+  if (!cx.info().has(2)) return;
+  const BufferRef& y = cx.output();
+  const size_t channel = layout_of(cx.info()).channel_axis();
   stages->push_back(map_stage(y, [&](const Indices& i) {
-    size_t channel = layout.channel_axis();
     Scalar bias = load_within(cx.input(2), {i[channel]}, {y->shape[channel]});
-    return as(y->dtype, load(sum, i) + as(dtype, bias));
+    return as(y->dtype, load(sum, i) + as(sum->dtype, bias));
   }));
 }
 
 // ---- conv ----
 
-TypeRef infer_conv(InferContext& cx) {
-  require_operands(cx);
+TypeRef infer_windows(InferContext& cx, DataType result) {
   const TensorType &x = cx.tensor(0), &w = cx.tensor(1);
   Layout layout = layout_of(cx);
   Weight weight{layout, false};
@@ -108,27 +115,41 @@ TypeRef infer_conv(InferContext& cx) {
   if (groups > 1) {
     cx.require_equal(mod(out, groups), 0, "output channels of 'w' modulo 'groups'");
   }
-  if (cx.has(2)) {
-    cx.require_equal(cx.tensor(2).dims[0], out, "size of 'bias' and output channels of 'w'");
-  }
   std::vector<Window> windows = windows_of(cx, layout, weight.kernel(dims_of(w)));
   require_windows_fit(cx, windows);
   std::vector<Dim> places;
   for (const Window& window : windows) places.push_back(window.count(false));
-  return tensor_type(x.dtype, layout.join(x.dims[0], out, places));
+  return tensor_type(result, layout.join(x.dims[0], out, places));
 }
 
-loop::ComputeRef lower_conv(const LowerContext& cx) {
+TypeRef infer_conv(InferContext& cx) {
+  require_operands(cx);
+  if (cx.has(2)) {
+    const Dim& out = cx.tensor(1).dims[Weight{layout_of(cx), false}.out_axis()];
+    cx.require_equal(cx.tensor(2).dims[0], out, "size of 'bias' and output channels of 'w'");
+  }
+  return infer_windows(cx, cx.tensor(0).dtype);
+}
+
+// What both kinds of convolution multiply: an element of x, and one of w for an output channel.
+struct Factors {
+  Scalar padding;  // instead of an element outside x
+  std::function<Scalar(const Scalar& x)> x;
+  std::function<Scalar(const Scalar& w, const Scalar& channel)> w;
+};
+
+// The stages that end with the sum of products `y`.
+std::vector<StageRef> sums_of_products(const LowerContext& cx, const BufferRef& y,
+                                       const Factors& factors) {
   const InferContext& info = cx.info();
-  const BufferRef &x = cx.input(0), &w = cx.input(1), &y = cx.output();
+  const BufferRef &x = cx.input(0), &w = cx.input(1);
   Layout layout = layout_of(info);
   Weight weight{layout, false};
   int64_t groups = groups_of(info);
-  DataType dtype = wide(y->dtype);
   std::vector<Dim> kernel = weight.kernel(dims_of(w));
   std::vector<Window> windows = windows_of(info, layout, kernel);
   std::vector<StageRef> stages;
-  BufferRef source = padded(x, layout, windows, false, number(x->dtype, 0), &stages);
+  BufferRef source = padded(x, layout, windows, false, factors.padding, &stages);
 
   const Dim& per_group = w->shape[weight.in_axis()];
   std::vector<Dim> extents = summed_extents(layout, kernel, per_group);
@@ -141,11 +162,52 @@ loop::ComputeRef lower_conv(const LowerContext& cx) {
     }
     Scalar channel = channel_of(group_of(m, y->shape[layout.channel_axis()], groups), c, per_group,
                                 groups, x->shape[layout.channel_axis()]);
-    return as(dtype, load(source, layout.join(i[0], channel, places))) *
-           as(dtype, load(w, weight.index(c, m, k)));
+    return factors.x(load(source, layout.join(i[0], channel, places))) *
+           factors.w(load(w, weight.index(c, m, k)), m);
   };
-  add_result(cx, layout, extents, body, &stages);
+  stages.push_back(skipping_padding(y, extents, body));
+  return stages;
+}
+
+loop::ComputeRef lower_conv(const LowerContext& cx) {
+  const DataType dtype = wide(cx.output()->dtype);
+  const auto factor = [&](const Scalar& e, auto&&...) { return as(dtype, e); };
+  const BufferRef sum = sum_of(cx);
+  std::vector<StageRef> stages =
+      sums_of_products(cx, sum, {number(cx.input(0)->dtype, 0), factor, factor});
+  add_bias(cx, sum, &stages);
   return cx.compute(stages);
+}
+
+// ---- conv_integer ----
+
+TypeRef infer_conv_integer(InferContext& cx) {
+  require_rank(cx, 1, cx.tensor(0).rank);
+  for (size_t operand : {0, 1}) {
+    if (cx.has(operand + 2)) require_same_dtype(cx, operand + 2, operand);
+  }
+  if (cx.has(2)) require_one_element(cx, 2);
+  if (cx.has(3) && !is_single(cx.tensor(3).dims)) {
+    require_rank(cx, 3, 1);
+    const Dim& out = cx.tensor(1).dims[Weight{layout_of(cx), false}.out_axis()];
+    cx.require_equal(cx.tensor(3).dims[0], out, "size of 'w_zero' and output channels of 'w'");
+  }
+  return infer_windows(cx, i32);
+}
+
+loop::ComputeRef lower_conv_integer(const LowerContext& cx) {
+  const BufferRef& y = cx.output();
+  const Dim& channels = y->shape[layout_of(cx.info()).channel_axis()];
+  const bool per_channel = cx.info().has(3) && !is_single(cx.input(3)->shape);
+  const bool has_zero = cx.info().has(2);
+  const Scalar padding = has_zero ? only_element(cx.input(2)) : number(cx.input(0)->dtype, 0);
+  return cx.compute(sums_of_products(
+      cx, y,
+      {padding, [&](const Scalar& e) { return centred(cx, e, 2); },
+       [&](const Scalar& e, const Scalar& channel) {
+         if (!per_channel) return centred(cx, e, 3);
+         return as(i32, e) - as(i32, load_within(cx.input(3), {channel}, {channels}));
+       }}));
 }
 
 // ---- conv_transpose ----
@@ -215,8 +277,9 @@ loop::ComputeRef lower_conv_transpose(const LowerContext& cx) {
            load(w, weight.index(within(channel, channels, w->shape[weight.in_axis()]), part, k)));
     return select(hit, term, number(dtype, 0));
   };
-  std::vector<StageRef> stages;
-  add_result(cx, layout, extents, body, &stages);
+  const BufferRef sum = sum_of(cx);
+  std::vector<StageRef> stages = {skipping_padding(sum, extents, body)};
+  add_bias(cx, sum, &stages);
   return cx.compute(stages);
 }
 
@@ -224,6 +287,7 @@ loop::ComputeRef lower_conv_transpose(const LowerContext& cx) {
 
 Sample sample_convolution(const Operator& op, uint64_t seed, bool transposed) {
   Random random(seed);
+  const bool integers = op.operands[0].dtypes == kBytes;
   size_t spatial = static_cast<size_t>(random.between(1, 3));
   bool last = random.coin();
   int64_t groups = random.between(1, 2), in = random.between(1, 2), out = random.between(1, 2);
@@ -246,14 +310,24 @@ Sample sample_convolution(const Operator& op, uint64_t seed, bool transposed) {
     w.insert(w.begin(), {transposed ? w_in : w_out, transposed ? w_out : w_in});
   }
   DataType dtype = random.dtype(op.operands[0].dtypes);
-  Sample s{
-      {sample_tensor(dtype, layout.join(random.between(1, 2), in * groups, places)),
-       sample_tensor(dtype, w), random.coin() ? sample_tensor(dtype, {out * groups}) : unit_type()},
-      attrs({{"strides", attr_ints(strides)},
-             {"pads", attr_dims(to_dims(pads))},
-             {"dilations", attr_ints(dilations)},
-             {"groups", groups},
-             {"layout", String(last ? kChannelsLast : kChannelsFirst)}})};
+  const auto per_channel = [&](DataType t) { return sample_tensor(t, {out * groups}); };
+  std::vector<TypeRef> operands = {
+      sample_tensor(dtype, layout.join(random.between(1, 2), in * groups, places))};
+  if (integers) {
+    const DataType weights = random.dtype(kBytes);
+    operands.insert(
+        operands.end(),
+        {sample_tensor(weights, w), random.coin() ? sample_tensor(dtype, {}) : unit_type(),
+         random.pick<TypeRef>({unit_type(), sample_tensor(weights, {}), per_channel(weights)})});
+  } else {
+    operands.insert(operands.end(),
+                    {sample_tensor(dtype, w), random.coin() ? per_channel(dtype) : unit_type()});
+  }
+  Sample s{operands, attrs({{"strides", attr_ints(strides)},
+                            {"pads", attr_dims(to_dims(pads))},
+                            {"dilations", attr_ints(dilations)},
+                            {"groups", groups},
+                            {"layout", String(last ? kChannelsLast : kChannelsFirst)}})};
   if (transposed) s.attrs.set("output_padding", attr_ints(extra));
   return s;
 }
@@ -279,6 +353,19 @@ void register_conv(OperatorTable& table) {
        .lower = lower_conv,
        .sample = sample_conv,
        .layout = LayoutRule::kImage});
+  table.add({.name = "conv_integer",
+             .kind = OpKind::kContraction,
+             .operands = {{"x", kBytes},
+                          {"w", kBytes},
+                          {"x_zero", kBytes, OperandSpec::kOptional},
+                          {"w_zero", kBytes, OperandSpec::kOptional}},
+             .attrs = {strides_attr(), pads_attr(), dilations_attr(), groups, layout_attr()},
+             .summary = "conv of x - x_zero and w - w_zero in i32; w_zero is one number or one per "
+                        "output channel",
+             .infer = infer_conv_integer,
+             .lower = lower_conv_integer,
+             .sample = sample_conv,
+             .layout = LayoutRule::kImage});
   table.add(
       {.name = "conv_transpose",
        .kind = OpKind::kContraction,

@@ -31,6 +31,12 @@ bool is_single_element(const TypeRef& type) {
   return t && product(t->dims.to_vector()).is_const(1);
 }
 
+// Whether the result has more bytes per element than what it is computed from.
+bool is_wider(const Call& call, const TypeRef& result) {
+  const TensorType *from = known_tensor(call.args[0]), *to = known_tensor(result);
+  return from && to && to->dtype.bytes() > from->dtype.bytes();
+}
+
 // Whether recomputing one element costs more than reading it back from memory.
 bool is_expensive(const Operator& op, const Call& call) {
   return is_pointwise(op.kind) && is_costly(op, call);
@@ -89,6 +95,7 @@ class Grouping {
     const OpKind root_kind = nodes_[root].op->kind;
     if (root_kind == OpKind::kOpaque || nodes_[root].binding->var->type.as<TupleType>()) return;
     bool anchored = is_anchor(root_kind);
+    int epilogue_of = -1;                     // the contraction that members follow
     std::set<int, std::greater<>> producers;  // of members
     auto add_producers = [&](int member) {
       for (const Operand& operand : nodes_[member].call->args) {
@@ -111,12 +118,38 @@ class Grouping {
         anchored = true;
       } else if (!may_inline(i)) {
         continue;
+      } else if (const int contraction = contraction_before(i);
+                 contraction >= 0 && !is_wider(*p.call, p.binding->var->type)) {
+        // An epilogue is cheapest where its contraction has each element in a register, so it
+        // stays with a contraction that can't join.
+        const bool other = epilogue_of >= 0 && epilogue_of != contraction;
+        if (anchored || other || !only_pointwise_after(group, i, *members)) continue;
+        epilogue_of = contraction;
       }
       p.group = group;
       members->push_back(i);
       operands += p.call->args.size();
       add_producers(i);
     }
+  }
+
+  // A contraction from whose result node i is computed element by element, by operators that
+  // nothing else uses; -1 if there is none. `steps` bounds the search.
+  int contraction_before(int i, size_t steps = kMaxMembers) const {
+    if (nodes_[i].op->kind == OpKind::kContraction) return i;
+    if (!is_pointwise(nodes_[i].op->kind) || steps == 0) return -1;
+    for (const Operand& arg : nodes_[i].call->args) {
+      auto it = index_.find(arg.as<Var>());
+      if (it == index_.end()) continue;
+      const Node& before = nodes_[it->second];
+      const VarRef& var = before.binding->var;
+      if (!before.op || before.group >= 0 || uses_.at(var.get()) != 1 ||
+          !same_dims(var->type, nodes_[i].binding->var->type)) {
+        continue;
+      }
+      if (const int found = contraction_before(it->second, steps - 1); found >= 0) return found;
+    }
+    return -1;
   }
 
   bool all_uses_in(int group, int i) const {

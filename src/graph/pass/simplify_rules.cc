@@ -128,6 +128,18 @@ Operand relu_of_relu(Builder& b, const Call& call, const TypeRef&) {
   return as_op(b.definition_of(call.args[0]), op::relu) ? call.args[0] : Operand();
 }
 
+// Zero points that are all 0 change nothing.
+Operand drop_zero_points(Builder& b, const Call& call, const TypeRef&) {
+  std::vector<Operand> args = call.args.to_vector();
+  bool dropped = false;
+  for (size_t i = 2; i < args.size(); ++i) {
+    if (!args[i] || !is_filled_with(args[i], 0)) continue;
+    args[i] = Operand();
+    dropped = true;
+  }
+  return dropped ? b.op(call.callee, args, call.attrs) : Operand();
+}
+
 struct RulesOf {
   OperatorName name;
   std::vector<Rule> rules;
@@ -147,6 +159,8 @@ const std::vector<RulesOf>& all_rules() {
       {op::sub, {neutral_right<0>}},
       {op::pow, {square}},
       {op::relu, {relu_of_relu}},
+      {op::matmul_integer, {drop_zero_points}},
+      {op::conv_integer, {drop_zero_points}},
   };
   return table;
 }

@@ -37,50 +37,36 @@ Ints kernel_of(NodeContext& cx, const Operand& w) {
   return kernel;
 }
 
-Operand convolve(NodeContext& cx, const Operand& x, const Operand& w, const Operand& bias) {
-  Window window = read_window(cx, kernel_of(cx, w), spatial_sizes(cx, x));
+// A convolution of the first two operands.
+Operand convolve(NodeContext& cx, const char* name, const Operands& operands) {
+  Window window = read_window(cx, kernel_of(cx, operands[1]), spatial_sizes(cx, operands[0]));
   graph::Attrs attrs = window.attrs();
   attrs.set("groups", Any(groups_of(cx)));
-  return cx.op("conv", {x, w, bias}, attrs);
+  return cx.op(name, operands, attrs);
 }
 
 Operands conv(NodeContext& cx) {
-  return {convolve(cx, cx.in(0), cx.in(1), cx.opt(2))};
-}
-
-// Reshapes a parameter per output channel to match weights [M, ...].
-Operand per_channel(NodeContext& cx, const Operand& p, int64_t rank) {
-  if (cx.rank(p) != 1 || cx.dims(p)[0].is_const(1)) return cx.reshape(p, {});
-  Dims shape(static_cast<size_t>(rank), Dim(1));
-  shape[0] = cx.dims(p)[0];
-  return cx.reshape(p, shape);
-}
-
-Operand centered(NodeContext& cx, const Operand& x, const Operand& zero, bool channels) {
-  Operand wide = cx.cast(x, i32);
-  if (!zero) return wide;
-  Operand z = cx.cast(zero, i32);
-  return cx.sub(wide, channels ? per_channel(cx, z, cx.rank(x)) : cx.reshape(z, {}));
+  return {convolve(cx, "conv", {cx.in(0), cx.in(1), cx.opt(2)})};
 }
 
 Operands conv_integer(NodeContext& cx) {
-  return {convolve(cx, centered(cx, cx.in(0), cx.opt(2), false),
-                   centered(cx, cx.in(1), cx.opt(3), true), {})};
+  return {convolve(cx, "conv_integer", {cx.in(0), cx.in(1), cx.opt(2), cx.opt(3)})};
+}
+
+// A parameter per output channel, or for all, in a shape that broadcasts to the result.
+Operand per_channel(NodeContext& cx, const Operand& p, const Operand& result) {
+  if (cx.rank(p) != 1 || cx.dims(p)[0].is_const(1)) return cx.reshape(p, {});
+  Dims shape(static_cast<size_t>(cx.rank(result)), Dim(1));
+  shape[1] = cx.dims(p)[0];
+  return cx.reshape(p, shape);
 }
 
 // x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias
 Operands qlinear_conv(NodeContext& cx) {
-  Operand sum = convolve(cx, centered(cx, cx.in(0), cx.in(2), false),
-                         centered(cx, cx.in(3), cx.in(5), true), cx.opt(8));
-  Operand w_scale = cx.in(4);
-  if (cx.rank(w_scale) == 1 && !cx.dims(w_scale)[0].is_const(1)) {
-    Dims shape(static_cast<size_t>(cx.rank(sum)), Dim(1));
-    shape[1] = cx.dims(w_scale)[0];
-    w_scale = cx.reshape(w_scale, shape);
-  } else {
-    w_scale = cx.reshape(w_scale, {});
-  }
-  Operand scale = cx.div(cx.mul(cx.reshape(cx.in(1), {}), w_scale), cx.reshape(cx.in(6), {}));
+  Operand sum = convolve(cx, "conv_integer", {cx.in(0), cx.in(3), cx.in(2), cx.in(5)});
+  if (cx.has(8)) sum = cx.add(sum, per_channel(cx, cx.in(8), sum));
+  const Operand scale = cx.div(cx.mul(cx.reshape(cx.in(1), {}), per_channel(cx, cx.in(4), sum)),
+                               cx.reshape(cx.in(6), {}));
   Operand y = cx.op("round", {cx.mul(cx.cast(sum, f32), scale)});
   Operand zero = cx.reshape(cx.in(7), {});
   return {cx.cast(cx.add(y, cx.cast(zero, f32)), cx.dtype(7))};

@@ -44,23 +44,31 @@ Operands gemm(NodeContext& cx) {
   return {out};
 }
 
-// x - zero point, as i32. A zero point of rank 1 has one element per row of A, or per column of B.
-Operand centered(NodeContext& cx, size_t operand, size_t zero, bool rows) {
-  Operand x = cx.cast(cx.in(operand), i32);
-  if (!cx.has(zero)) return x;
-  Operand z = cx.cast(cx.in(zero), i32);
-  if (rows && cx.rank(z) == 1 && !cx.dims(z)[0].is_const(1)) z = cx.unsqueeze(z, {1});
-  return cx.sub(x, z);
+// A parameter of the rows of A, such as a zero point: one of rank 1 has an element per row.
+Operand row_parameter(NodeContext& cx, const Operand& p) {
+  const bool per_row = p && cx.rank(p) == 1 && !cx.dims(p)[0].is_const(1);
+  return per_row ? cx.unsqueeze(p, {1}) : p;
+}
+
+// The product of A and B less their zero points: of integers in i32, of floats of 8 bits in f32.
+Operand centred_product(NodeContext& cx, const Operand& a, const Operand& b, const Operand& a_zero,
+                        const Operand& b_zero) {
+  const Operand rows = row_parameter(cx, a_zero);
+  if (!cx.dtype(a).is_float()) return cx.op("matmul_integer", {a, b, rows, b_zero});
+  const auto centred = [&](const Operand& x, const Operand& zero) {
+    return zero ? cx.sub(cx.cast(x, f32), cx.cast(zero, f32)) : cx.cast(x, f32);
+  };
+  return cx.op("matmul", {centred(a, rows), centred(b, b_zero)});
 }
 
 Operands matmul_integer(NodeContext& cx) {
-  return {cx.op("matmul", {centered(cx, 0, 2, true), centered(cx, 1, 3, false)})};
+  return {centred_product(cx, cx.in(0), cx.in(1), cx.opt(2), cx.opt(3))};
 }
 
 // com.microsoft: the product of integers, scaled to floats and biased.
 Operands matmul_integer_to_float(NodeContext& cx) {
   // a, b, a_scale, b_scale, a_zero, b_zero, bias
-  Operand product = cx.op("matmul", {centered(cx, 0, 4, true), centered(cx, 1, 5, false)});
+  Operand product = centred_product(cx, cx.in(0), cx.in(1), cx.opt(4), cx.opt(5));
   Operand y = cx.mul(cx.cast(product, cx.dtype(2)), cx.mul(cx.in(2), cx.in(3)));
   return {cx.has(6) ? cx.add(y, cx.in(6)) : y};
 }
@@ -68,29 +76,18 @@ Operands matmul_integer_to_float(NodeContext& cx) {
 Operands dynamic_quantize_matmul(NodeContext& cx) {
   // a (float), b (integer), b_scale, b_zero, bias
   Operands q = cx.b.ops("dynamic_quantize_linear", {cx.in(0)});
-  Operand a = cx.sub(cx.cast(q[0], i32), cx.cast(q[2], i32));
-  Operand product = cx.op("matmul", {a, centered(cx, 1, 3, false)});
+  Operand product = centred_product(cx, q[0], cx.in(1), q[2], cx.opt(3));
   Operand y = cx.mul(cx.cast(product, f32), cx.mul(q[1], cx.in(2)));
   return {cx.has(4) ? cx.add(y, cx.in(4)) : y};
 }
 
-// Moves scales and zero points of the rows of A to the axis before the last.
-Operand row_parameter(NodeContext& cx, size_t i) {
-  Operand p = cx.in(i);
-  return cx.rank(p) == 1 && !cx.dims(p)[0].is_const(1) ? cx.unsqueeze(p, {1}) : p;
-}
-
 // a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero
 Operands qlinear_matmul(NodeContext& cx) {
-  auto middle = [&](const Operand& x, const Operand& zero) {
-    return cx.sub(cx.cast(x, i32), cx.cast(zero, i32));
-  };
-  Operand a = middle(cx.in(0), row_parameter(cx, 2)), b = middle(cx.in(3), cx.in(5));
-  Operand product = cx.op("matmul", {a, b});
-  Operand scale = cx.mul(cx.cast(row_parameter(cx, 1), f32), cx.cast(cx.in(4), f32));
+  Operand product = centred_product(cx, cx.in(0), cx.in(3), cx.in(2), cx.in(5));
+  Operand scale = cx.mul(cx.cast(row_parameter(cx, cx.in(1)), f32), cx.cast(cx.in(4), f32));
   Operand y = cx.mul(cx.cast(product, f32), scale);
-  y = cx.div(y, cx.cast(row_parameter(cx, 6), f32));
-  y = cx.add(cx.op("round", {y}), cx.cast(row_parameter(cx, 7), f32));
+  y = cx.div(y, cx.cast(row_parameter(cx, cx.in(6)), f32));
+  y = cx.add(cx.op("round", {y}), cx.cast(row_parameter(cx, cx.in(7)), f32));
   return {cx.cast(y, cx.dtype(7))};  // saturates
 }
 

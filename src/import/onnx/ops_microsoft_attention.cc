@@ -209,12 +209,9 @@ Operands attention(NodeContext& cx) {
 // input, weight, bias, input_scale, weight_scale, mask_index, input_zero_point, weight_zero_point,
 // past
 Operands quantized_attention(NodeContext& cx) {
-  auto centered = [&](size_t x, size_t zero) {
-    const Operand wide = cx.cast(cx.in(x), i32);
-    return cx.has(zero) ? cx.sub(wide, cx.cast(cx.in(zero), i32)) : wide;
-  };
   const DataType dtype = cx.dtype(2);
-  const Operand product = cx.op("matmul", {centered(0, 6), centered(1, 7)});
+  const Operand product =
+      cx.as_onnx("MatMulInteger", {cx.in(0), cx.in(1), cx.opt(6), cx.opt(7)}).at(0);
   const Operand scale = cx.mul(cx.cast(cx.in(3), f32), cx.cast(cx.in(4), f32));
   const Operand y = cx.add(cx.mul(cx.cast(product, f32), scale), cx.cast(cx.in(2), f32));
   constexpr size_t kNone = SIZE_MAX;

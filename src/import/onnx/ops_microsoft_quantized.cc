@@ -131,11 +131,8 @@ Operand matrix(NodeContext& cx, size_t i, const char* transposed) {
 // a, a_scale, a_zero, b, b_scale, b_zero, c, y_scale, y_zero: integers without y_scale are exact
 // up to their scale; c has the scale of the product.
 Operands gemm(NodeContext& cx) {
-  auto centered = [&](size_t i, const char* transposed) {
-    const Operand x = cx.cast(matrix(cx, i, transposed), i32);
-    return cx.has(i + 2) ? cx.sub(x, cx.cast(cx.in(i + 2), i32)) : x;
-  };
-  Operand sum = cx.op("matmul", {centered(0, "transA"), centered(3, "transB")});
+  const Operand a = matrix(cx, 0, "transA"), b = matrix(cx, 3, "transB");
+  Operand sum = cx.as_onnx("MatMulInteger", {a, b, cx.opt(2), cx.opt(5)}).at(0);
   if (cx.has(6)) sum = cx.add(sum, cx.in(6));
   Operand scale = cx.mul(cx.in(1), cx.in(4));
   if (const double alpha = cx.attr_float("alpha", 1); alpha != 1)

@@ -17,8 +17,11 @@ int64_t quantised_axis(NodeContext& cx) {
 // The zero point in the shape of the scale: where both have one element, their ranks may differ.
 Operand zero_point(NodeContext& cx) {
   const Operand zero = cx.opt(2);
-  const bool single = zero && cx.rank(zero) == 1 && cx.rank(1) == 0 && cx.dims(zero)[0].is_const(1);
-  return single ? cx.reshape(zero, {}) : zero;
+  if (!zero || cx.rank(zero) == cx.rank(1)) return zero;
+  const auto is_single = [&](const Operand& x) {
+    return cx.rank(x) == 0 || (cx.rank(x) == 1 && cx.dims(x)[0].is_const(1));
+  };
+  return is_single(zero) && is_single(cx.in(1)) ? cx.reshape(zero, cx.dims(1)) : zero;
 }
 
 Operands quantize_linear(NodeContext& cx) {

@@ -165,13 +165,10 @@ class Recurrence {
   // own range.
   Product quantized_product(const Operand& weights, size_t operand, size_t d) {
     const size_t scale = 6 + 2 * operand, zero = scale + 1;
-    const Operand centered =
-        cx_.sub(cx_.cast(weights, i32), cx_.cast(of_direction(cx_.in(zero), d), i32));
-    const Operand scales = of_direction(cx_.in(scale), d);
-    return [this, centered, scales](const Operand& x) {
+    const Operand zeros = of_direction(cx_.in(zero), d), scales = of_direction(cx_.in(scale), d);
+    return [this, weights, zeros, scales](const Operand& x) {
       const Operands q = cx_.b.ops("dynamic_quantize_linear", {x});
-      const Operand rows = cx_.sub(cx_.cast(q[0], i32), cx_.cast(q[2], i32));
-      const Operand product = cx_.op("matmul", {rows, centered});
+      const Operand product = cx_.op("matmul_integer", {q[0], weights, q[2], zeros});
       return cx_.mul(cx_.cast(product, f32), cx_.mul(q[1], scales));
     };
   }

@@ -1,0 +1,189 @@
+#include "graph/pass/pack_integer_products.h"
+
+#include "graph/ir/rewrite.h"
+#include "graph/pass/make_allocation_explicit.h"
+
+namespace tenon::graph {
+namespace {
+
+using loop::ContractionKind;
+
+Operand byte_constant(DataType dtype, uint8_t bits) {
+  Tensor tensor = Tensor::empty(std::initializer_list<int64_t>{}, dtype);
+  *static_cast<uint8_t*>(tensor.data()) = bits;
+  return constant(tensor);
+}
+
+Operand number(int32_t value) {
+  Tensor tensor = Tensor::empty(std::initializer_list<int64_t>{}, i32);
+  *tensor.data_as<int32_t>() = value;
+  return constant(tensor);
+}
+
+class Packer : public Rewriter {
+ public:
+  explicit Packer(PassContext& cx) : cx_(cx) {}
+
+ protected:
+  Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    if (const Call* call = as_op(value, op::matmul_integer)) {
+      const Operand y = matmul(*call);
+      return y ? y : keep(var, value);
+    }
+    if (const Call* call = as_op(value, op::conv_integer)) {
+      const Operand y = conv(*call);
+      return y ? y : keep(var, value);
+    }
+    return keep(var, value);
+  }
+
+ private:
+  // A product's operand with the signedness that words have, and its zero point, null if it is 0.
+  struct Side {
+    Operand x, zero;
+  };
+
+  Operand matmul(const Call& call) {
+    const TensorType *left = known_tensor(call.args[0]), *right = known_tensor(call.args[1]);
+    if (!left || !right || right->rank < 2 || left->rank < (right->rank == 2 ? 1 : 2) ||
+        !is_worth_packing(call, *left) || !zeros_are_constant_along_sums(call)) {
+      return Operand();
+    }
+    const Side a = side(call, 0, u8), b = side(call, 1, i8);
+    const Dim &depth = right->dims[right->dims.size() - 2], &columns = right->dims.back();
+    if (b.zero && !depth.is_const()) return Operand();
+    const auto words_deep = ceildiv(depth, Dim(4)).as_const();
+    const Operand words =
+        pack(b.x, right->rank - 2,
+             {ContractionKind::kProduct, i32, std::nullopt, columns.as_const(), words_deep});
+    const Operand product = at().op(op::matmul_words, {in_whole_words(a.x), words},
+                                    attrs({{"columns", Any(columns.ref())}}));
+    Operand y = product;
+    if (a.zero)
+      y = less_zero_of_a(y, a, sums(b, {-2}, right->rank > 2, depth.as_const().value_or(0)));
+    if (!b.zero) return y;
+    const Operand rows = at().op(op::reduce_sum, {as_i32(a.x)},
+                                 attrs({{"axes", attr_ints({-1})}, {"keepdims", Any(true)}}));
+    return at().op(op::sub, {y, at().op(op::mul, {as_i32(b.zero), rows})});
+  }
+
+  Operand conv(const Call& call) {
+    const TensorType* weights = known_tensor(call.args[1]);
+    if (!weights || !call.args[1].is<Constant>() || !fits(*weights) || !is_channels_last(call) ||
+        call.attrs.at("groups").as<int64_t>() != 1) {
+      return Operand();
+    }
+    const Side w = side(call, 1, i8);
+    if (w.zero) return Operand();
+    const Side x = side(call, 0, u8);
+    const size_t rank = weights->dims.size();
+    const int64_t columns = *weights->dims[rank - 1].as_const();
+    int64_t depth = (*weights->dims[rank - 2].as_const() + 3) / 4;
+    std::vector<int64_t> summed;
+    for (size_t i = 0; i + 1 < rank; ++i) {
+      summed.push_back(static_cast<int64_t>(i));
+      if (i + 2 < rank) depth *= *weights->dims[i].as_const();
+    }
+    const Operand words =
+        pack(w.x, 0, {ContractionKind::kConvolution, i32, std::nullopt, columns, depth});
+    Attrs attributes = attrs({{"columns", Any(Dim(columns).ref())}});
+    for (const char* name : {"strides", "pads", "dilations"}) {
+      attributes.set(name, call.attrs.at(name));
+    }
+    const Operand product =
+        at().op(op::conv_words, {in_whole_words(x.x), words, x.zero}, attributes);
+    return x.zero ? less_zero_of_a(product, x, sums(w, summed, false, 0)) : product;
+  }
+
+  // Whether folding may pack a constant of this type.
+  bool fits(const TensorType& type) const {
+    const auto bytes = bytes_of(type).as_const();
+    return bytes && *bytes > 0 && *bytes <= cx_.fold_limit;
+  }
+
+  // Whether the product is faster with its right operand packed: a constant is packed by folding,
+  // and another one is read as often as `left` has rows.
+  bool is_worth_packing(const Call& call, const TensorType& left) const {
+    constexpr int64_t kFewRows = 8;
+    if (call.args[1].is<Constant>()) return fits(*known_tensor(call.args[1]));
+    const auto rows = left.rank > 1 ? left.dims[left.dims.size() - 2].as_const() : 1;
+    return !rows || *rows > kFewRows;
+  }
+
+  // Whether the zero points of a matmul_integer don't vary along the summed axes.
+  static bool zeros_are_constant_along_sums(const Call& call) {
+    const TensorType* a = call.args.size() > 2 ? known_tensor(call.args[2]) : nullptr;
+    const TensorType* b = call.args.size() > 3 ? known_tensor(call.args[3]) : nullptr;
+    const bool b_varies = b && b->rank > 1 && !b->dims[b->dims.size() - 2].is_const(1);
+    return (!a || a->rank == 0 || a->dims.back().is_const(1)) && !b_varies;
+  }
+
+  Side side(const Call& call, size_t operand, DataType dtype) {
+    const Operand& x = call.args[operand];
+    const Operand zero = call.args.size() > operand + 2 ? call.args[operand + 2] : Operand();
+    if (known_tensor(x)->dtype == dtype)
+      return {x, zero && !is_filled_with(zero, 0) ? zero : Operand()};
+    if (!zero) return {moved(x, dtype), byte_constant(dtype, 128)};
+    return {moved(x, dtype), is_filled_with(zero, 128) ? Operand() : moved(zero, dtype)};
+  }
+
+  // x + 128 as u8, or x - 128 as i8.
+  Operand moved(const Operand& x, DataType dtype) {
+    const Operand bits = at().op(op::cast, {x}, attrs({{"dtype", Any(dtype)}}));
+    return at().op(op::bitwise_xor, {bits, byte_constant(dtype, 128)});
+  }
+
+  // x with zeros at the end of its last axis, so that kernels read whole words. What they are
+  // multiplied by is 0.
+  Operand in_whole_words(const Operand& x) {
+    const TensorType& type = *known_tensor(x);
+    const auto extent = type.dims.back().as_const();
+    if (!extent || *extent % 4 == 0) return x;
+    std::vector<Dim> before(type.dims.size(), Dim(0)), after = before;
+    after.back() = Dim(4 - *extent % 4);
+    return at().op(op::pad, {x, Operand()},
+                   attrs({{"before", attr_dims(before)}, {"after", attr_dims(after)}}));
+  }
+
+  Operand as_i32(const Operand& x) { return at().op(op::cast, {x}, attrs({{"dtype", Any(i32)}})); }
+
+  // Packed in panels as wide as the tiles of the kernel that reads them, or half as wide if that
+  // leaves fewer columns of the last one empty.
+  Operand pack(const Operand& x, int64_t batch, const loop::ContractionShape& shape) {
+    const loop::Tiling tiling = loop::tabled_tiling(shape, cx_.target);
+    const int64_t lanes = cx_.target.vector_bytes / i32.bytes();
+    int64_t width = tiling.vectors * lanes;
+    if (shape.columns) {
+      auto padded = [&](int64_t to) { return (*shape.columns + to - 1) / to * to; };
+      if (padded(width) > padded(lanes) + padded(lanes) / 8) width = lanes;
+    }
+    if (x.is<Constant>()) ++cx_.packed_constants;
+    return at().op(op::pack_words, {x}, attrs({{"width", Any(width)}, {"batch", Any(batch)}}));
+  }
+
+  // sum b - k * zb over these axes, for each column.
+  Operand sums(const Side& b, const std::vector<int64_t>& axes, bool keepdims, int64_t k) {
+    const Operand sum = at().op(op::reduce_sum, {as_i32(b.x)},
+                                attrs({{"axes", attr_ints(axes)}, {"keepdims", Any(keepdims)}}));
+    if (!b.zero) return sum;
+    const Operand zeros = at().op(op::mul, {as_i32(b.zero), number(static_cast<int32_t>(k))});
+    return at().op(op::sub, {sum, zeros});
+  }
+
+  Operand less_zero_of_a(const Operand& product, const Side& a, const Operand& sums) {
+    return at().op(op::sub, {product, at().op(op::mul, {as_i32(a.zero), sums})});
+  }
+
+  Builder& at() { return builder(); }
+
+  PassContext& cx_;
+};
+
+}  // namespace
+
+Module pack_integer_products(const Module& module, PassContext& cx) {
+  const bool multiplies_words = cx.target.dot_products || cx.target.pair_products;
+  return cx.evaluator && multiplies_words ? Packer(cx).run(module) : module;
+}
+
+}  // namespace tenon::graph

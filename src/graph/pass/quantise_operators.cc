@@ -1,0 +1,239 @@
+#include "graph/pass/quantise_operators.h"
+
+#include <cstring>
+#include <optional>
+
+#include "graph/ir/rewrite.h"
+#include "graph/pass/permutation.h"
+
+namespace tenon::graph {
+namespace {
+
+// An operand of a product: integers of 8 bits, and what dequantises them.
+struct Quantised {
+  Operand integers, scale, zero;  // zero may be absent
+};
+
+bool is_single(const TensorType& type) {
+  return product(type.dims.to_vector()).is_const(1);
+}
+
+Tensor constant_tensor(const Operand& operand) {
+  auto* constant = operand.as<Constant>();
+  return constant ? constant->value.try_as<Tensor>().value_or(Tensor()) : Tensor();
+}
+
+// Whether both are absent, or constants of one element with the same bits.
+bool is_same_number(const Operand& a, const Operand& b) {
+  if (!a || !b) return !a && !b;
+  const Tensor x = constant_tensor(a), y = constant_tensor(b);
+  return x && y && x.dtype() == y.dtype() && x.count() == 1 && y.count() == 1 &&
+         std::memcmp(x.data(), y.data(), static_cast<size_t>(x.dtype().bytes())) == 0;
+}
+
+Operand zero_of(const Call& call) {
+  return call.args.size() > 2 ? call.args[2] : Operand();
+}
+
+class Quantiser : public Rewriter {
+ protected:
+  Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    Operand y;
+    if (const Call* call = as_op(value, op::matmul)) {
+      y = matmul(*call);
+    } else if (const Call* call = as_op(value, op::conv)) {
+      y = conv(*call);
+    } else if (const Call* call = as_op(value, op::quantize_linear)) {
+      y = moved(*call);
+      if (!y) y = with_scale_inside(*call);
+    }
+    return y ? y : keep(var, value);
+  }
+
+ private:
+  // ---- products ----
+
+  Operand matmul(const Call& call) {
+    const auto a = dequantised(call.args[0]);
+    const TensorType* right = known_tensor(call.args[1]);
+    if (!a || !right || right->rank < 2) return Operand();
+    const auto b = weights(call.args[1], right->rank - 1);
+    if (!b || (right->rank > 2 && known_tensor(b->scale)->rank > 0)) return Operand();
+    const Operand product = make(op::matmul_integer, {a->integers, b->integers, a->zero, b->zero});
+    return make(op::mul, {as_float(product), make(op::mul, {a->scale, b->scale})});
+  }
+
+  Operand conv(const Call& call) {
+    const TensorType* x = known_tensor(call.args[0]);
+    if (!x || is_channels_last(call)) return Operand();
+    const auto a = dequantised(call.args[0]);
+    const auto w = weights(call.args[1], 0);
+    if (!a || !w || !is_constant(w->integers, 1)) return Operand();
+    const Operand product =
+        make(op::conv_integer, {a->integers, w->integers, a->zero, w->zero}, call.attrs);
+    const size_t rank = x->dims.size();
+    const Operand scale = make(op::mul, {a->scale, per_channel(w->scale, rank)});
+    const Operand y = make(op::mul, {as_float(product), scale});
+    if (call.args.size() < 3 || !call.args[2]) return y;
+    return make(op::add, {y, per_channel(call.args[2], rank)});
+  }
+
+  // The call of dequantize_linear from 8 bits to f32 that makes `operand`, or null.
+  const Call* dequantisation(const Operand& operand) {
+    const ExprRef definition = builder().definition_of(operand);
+    const Call* call = definition ? as_op(definition, op::dequantize_linear) : nullptr;
+    if (!call || call->attrs.at("block_size").as<int64_t>() != 0) return nullptr;
+    const TensorType *x = known_tensor(call->args[0]), *scale = known_tensor(call->args[1]);
+    const bool fits = x && scale && (x->dtype == i8 || x->dtype == u8) && scale->dtype == f32;
+    return fits ? call : nullptr;
+  }
+
+  // An operand with parameters of one number.
+  std::optional<Quantised> dequantised(const Operand& operand) {
+    const Call* call = dequantisation(operand);
+    if (!call || !is_single(*known_tensor(call->args[1]))) return std::nullopt;
+    return Quantised{call->args[0], as_number(call->args[1]), as_number(zero_of(*call))};
+  }
+
+  // An operand whose parameters are one number or, of a constant, one for each index of `axis`. A
+  // transpose between dequantising and the product is looked through.
+  std::optional<Quantised> weights(const Operand& operand, int64_t axis) {
+    const auto transpose = as_transposed(builder(), operand);
+    const Call* call = dequantisation(transpose ? transpose->source : operand);
+    if (!call) return std::nullopt;
+    Operand integers = call->args[0];
+    if (transpose) {
+      integers = make(op::transpose, {integers}, attrs({{"perm", attr_ints(transpose->perm)}}));
+      axis = transpose->perm[static_cast<size_t>(axis)];
+    }
+    if (is_single(*known_tensor(call->args[1]))) {
+      return Quantised{integers, as_number(call->args[1]), as_number(zero_of(*call))};
+    }
+    const int64_t rank = known_tensor(integers)->rank, given = call->attrs.at("axis").as<int64_t>();
+    if ((given < 0 ? given + rank : given) != axis) return std::nullopt;
+    return Quantised{integers, call->args[1], zero_of(*call)};
+  }
+
+  // A parameter of one element as a tensor of rank 0.
+  Operand as_number(const Operand& parameter) {
+    const bool reshapes = parameter && known_tensor(parameter)->rank != 0;
+    return reshapes ? reshaped(builder(), parameter, {}) : parameter;
+  }
+
+  // A parameter of the output channels, in a shape that broadcasts to an image of this rank.
+  Operand per_channel(const Operand& parameter, size_t rank) {
+    const TensorType& type = *known_tensor(parameter);
+    if (type.rank == 0) return parameter;
+    std::vector<Dim> shape(rank, Dim(1));
+    shape[1] = type.dims[0];
+    return reshaped(builder(), parameter, shape);
+  }
+
+  Operand as_float(const Operand& x) { return make(op::cast, {x}, attrs({{"dtype", Any(f32)}})); }
+
+  // ---- movement ----
+
+  Operand moved(const Call& quantise) {
+    const ExprRef definition = builder().definition_of(quantise.args[0]);
+    const Operator* mover = definition ? operator_of(definition) : nullptr;
+    if (!mover) return Operand();
+    const Call& call = *definition.as<Call>();
+    const bool selects = mover->kind == OpKind::kMovement || is_op(call, op::max_pool);
+    if (!selects || call.args.size() != 1) return Operand();
+    const Call* before = dequantisation(call.args[0]);
+    const bool same = before && is_same_number(before->args[1], quantise.args[1]) &&
+                      is_same_number(zero_of(*before), zero_of(quantise)) &&
+                      *single_number(quantise.args[1]) > 0;
+    const Operand zero = zero_of(quantise);
+    const DataType dtype =
+        zero ? known_tensor(zero)->dtype : quantise.attrs.at("dtype").as<DataType>();
+    if (!same || known_tensor(before->args[0])->dtype != dtype) return Operand();
+    return make(call.callee, {before->args[0]}, call.attrs);
+  }
+
+  // ---- scales ----
+
+  // Terms of a sum are followed to this depth.
+  static constexpr int kMaxDepth = 8;
+
+  Operand with_scale_inside(const Call& quantise) {
+    const auto scale = single_number(quantise.args[1]);
+    const TensorType *type = known_tensor(quantise.args[1]), *x = known_tensor(quantise.args[0]);
+    // Far from where a quotient could leave the range of f32.
+    constexpr double kLeast = 1e-10, kGreatest = 1e10;
+    if (!scale || !type || !x || x->dtype != f32 || type->dtype != f32 || *scale < kLeast ||
+        *scale > kGreatest || !may_divide(quantise.args[0], kMaxDepth)) {
+      return Operand();
+    }
+    const Operand inside = divided(quantise.args[0], as_number(quantise.args[1]));
+    return make(op::quantize_linear, {inside, one_like(*type), zero_of(quantise)}, quantise.attrs);
+  }
+
+  // Whether `x` is a sum of products with a constant factor, of which at least one isn't constant.
+  bool may_divide(const Operand& x, int depth) {
+    if (depth == 0) return false;
+    const ExprRef definition = builder().definition_of(x);
+    const Call* call = definition ? definition.as<Call>() : nullptr;
+    if (!call) return false;
+    if (is_op(*call, op::relu)) return may_divide(call->args[0], depth - 1);
+    if (is_op(*call, op::add)) {
+      bool some = false;
+      for (const Operand& term : call->args) {
+        if (is_constant(term, depth)) continue;
+        if (!may_divide(term, depth - 1)) return false;
+        some = true;
+      }
+      return some;
+    }
+    if (is_op(*call, op::mul)) {
+      return is_constant(call->args[0], depth) || is_constant(call->args[1], depth);
+    }
+    return is_op(*call, op::dequantize_linear) && is_constant(call->args[1], depth);
+  }
+
+  // x / scale for an x that may be divided.
+  Operand divided(const Operand& x, const Operand& scale) {
+    if (is_constant(x, kMaxDepth)) return make(op::div, {x, scale});
+    const Call& call = *builder().definition_of(x).as<Call>();
+    std::vector<Operand> args = call.args.to_vector();
+    if (is_op(call, op::relu)) {
+      args[0] = divided(args[0], scale);
+    } else if (is_op(call, op::add)) {
+      for (Operand& term : args) term = divided(term, scale);
+    } else {  // the constant factor of a product, or the scale of dequantize_linear
+      const size_t factor = is_constant(args[1], kMaxDepth) ? 1 : 0;
+      args[factor] = make(op::div, {args[factor], scale});
+    }
+    return make(call.callee, args, call.attrs);
+  }
+
+  // Whether folding will find `x` constant.
+  bool is_constant(const Operand& x, int depth) {
+    if (x.is<Constant>()) return true;
+    const ExprRef definition = depth > 0 ? builder().definition_of(x) : nullptr;
+    const Operator* known = definition ? operator_of(definition) : nullptr;
+    if (!known || known->kind == OpKind::kOpaque) return false;
+    for (const Operand& arg : definition.as<Call>()->args) {
+      if (arg && !is_constant(arg, depth - 1)) return false;
+    }
+    return true;
+  }
+
+  static Operand one_like(const TensorType& type) {
+    const Tensor one = Tensor::empty(std::vector<int64_t>(type.dims.size(), 1), f32);
+    *one.data_as<float>() = 1;
+    return constant(one);
+  }
+
+  Operand make(std::string_view name, const std::vector<Operand>& args, Attrs attributes = {}) {
+    return builder().op(name, args, std::move(attributes));
+  }
+};
+
+}  // namespace
+
+Module quantise_operators(const Module& module, PassContext&) {
+  return Quantiser().run(module);
+}
+
+}  // namespace tenon::graph
