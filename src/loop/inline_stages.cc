@@ -43,8 +43,28 @@ bool repeats(const Stage& s, const Array<ExprRef>& at) {
 struct Uses {
   int sites = 0;  // loads of different places
   bool repeated = false;
+  bool is_factor = true;  // all are factors of sums of products
   bool in_words = false;  // by a sum of dot products of bytes, which reads four elements at once
 };
+
+// Whether the stage sums products of which `load` is a factor.
+bool has_factor(const Stage& s, const Load& load) {
+  if (s.kind != StageKind::kReduce || s.reduction != Reduction::kSum ||
+      s.body->kind != ExprKind::kBinary) {
+    return false;
+  }
+  const auto& product = static_cast<const Binary&>(*s.body);
+  return product.op == BinaryOp::kMul && (product.a.get() == &load || product.b.get() == &load);
+}
+
+// Whether a result has more bytes than the elements that it is computed from.
+bool widens(const Stage& s) {
+  bool narrow = false;
+  for_each_load(s, [&](const Load& l) {
+    narrow = narrow || l.buffer->dtype.bytes() < s.out->dtype.bytes();
+  });
+  return narrow;
+}
 
 bool sums_words(const Stage& s) {
   return s.kind == StageKind::kReduce && s.body->kind == ExprKind::kBinary &&
@@ -59,6 +79,7 @@ class Inliner {
         Uses& u = uses_[l.buffer.get()];
         if (same_as_last(*s, l)) return;
         ++u.sites;
+        u.is_factor = u.is_factor && has_factor(*s, l);
         u.in_words = u.in_words || sums_words(*s);
         u.repeated = u.repeated || s->kind == StageKind::kScan || repeats(*s, l.indices);
       });
@@ -100,7 +121,9 @@ class Inliner {
     if (it == uses_.end()) return false;  // unused
     if (it->second.in_words && s.body->kind != ExprKind::kLoad) return false;
     bool once = it->second.sites == 1 && !it->second.repeated;
-    return once || cost(s.body) <= kCheap;
+    // Schedules of products pack a factor, and compute it then: reading it takes longer if it is
+    // wider.
+    return once || cost(s.body) <= kCheap || (it->second.is_factor && widens(s));
   }
 
   ExprRef replace(const ExprRef& e) {

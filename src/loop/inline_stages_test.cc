@@ -105,6 +105,24 @@ TEST(InlineStages, ProducersOfWindowsAndScattersAreInlined) {
   expect_close(evaluate(*f, {in})[0], evaluate(*c, {in})[0], 0);
 }
 
+// A factor of a product that has fewer bits where it is stored is widened as the product packs it.
+TEST(InlineStages, WideningJoinsAProduct) {
+  for (const DataType stored : {u8, f32}) {
+    auto x = buffer("x", f32, {5, 6}), w = buffer("w", stored, {6, 8}), s = buffer("s", f32, {8}),
+         wide = buffer("wide", f32, {6, 8}), y = buffer("y", f32, {5, 8});
+    auto widen = map_stage(wide, [&](const std::vector<ExprRef>& i) {
+      const ExprRef e = cast(f32, load(w, Array<ExprRef>(i)));
+      return binary(BinaryOp::kDiv, binary(BinaryOp::kDiv, e, load(s, {i[1]})), load(s, {i[1]}));
+    });
+    auto product = reduce_stage(
+        y, Reduction::kSum, {6}, [&](const std::vector<ExprRef>& i, const std::vector<ExprRef>& k) {
+          return binary(BinaryOp::kMul, load(x, {i[0], k[0]}), load(wide, {k[0], i[1]}));
+        });
+    const ComputeRef c = compute_of({x, w, s}, {widen, product}, {y});
+    EXPECT_EQ(inline_stages(c)->stages.size(), stored == u8 ? 1u : 2u);
+  }
+}
+
 // A dot product of bytes reads four elements as a word, which needs them side by side.
 TEST(InlineStages, WhatIsReadInWordsIsStored) {
   const ComputeRef c = word_product(5, 1, 3, 8);

@@ -150,6 +150,18 @@ Work work_of(const Stage& s, const std::vector<Ref<const Var>>& leading,
     body = simplified(substitute(body, values));
     at = at.map([&](const ExprRef& e) { return substitute(e, values); });
   }
+  // Summed axes too, in the same order: such as blocks that share a scale.
+  for (int round = 0; round < 8; ++round) {
+    const auto split = find_split(body, w.reduce, /*panels=*/false);
+    if (!split) break;
+    const Axis v = w.reduce[split->axis];
+    const Axis outer{var(cat(v.var->name, "_outer"), i64), floordiv(v.extent, split->by)},
+        inner{var(cat(v.var->name, "_inner"), i64), split->by};
+    w.reduce[split->axis] = inner;
+    w.reduce.insert(w.reduce.begin() + static_cast<std::ptrdiff_t>(split->axis), outer);
+    const ExprRef whole = sum(binary(BinaryOp::kMul, outer.var, dim_value(split->by)), inner.var);
+    body = simplified(substitute(body, {{v.var.get(), whole}}));
+  }
   w.body = flatten_loads(body, w.vars());
   if (!at.empty()) w.offset = flat_offset(out->shape, at, w.vars());
   return w;

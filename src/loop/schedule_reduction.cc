@@ -376,7 +376,11 @@ bool runs_along_result(const Work& w) {
   for (const Load* l : loads_in(w.body)) {
     if (l->indices.empty()) continue;
     auto a = coefficient(l->indices[0], w.axes.back().var);
-    auto b = coefficient(l->indices[0], w.reduce.back().var);
+    // Along the innermost summed axis on which it depends.
+    std::optional<Dim> b = Dim(0);
+    for (size_t i = w.reduce.size(); i-- > 0 && b && b->is_const(0);) {
+      b = coefficient(l->indices[0], w.reduce[i].var);
+    }
     result += a && a->is_const(1);
     across_result += !a || !(a->is_const(0) || a->is_const(1));
     across_reduction += !b || !(b->is_const(0) || b->is_const(1));

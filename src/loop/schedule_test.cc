@@ -543,6 +543,33 @@ TEST(Schedule, TilesShareTheRowsEvenly) {
   }
 }
 
+// A summed axis is split where blocks of it share a scale, so that every load has a constant step.
+TEST(Schedule, BlocksOfASummedAxis) {
+  Agreement a;
+  for (const int64_t depth : {32, 36}) {  // in whole blocks or not
+    auto x = buffer("x", f32, {n, depth}), w = buffer("w", u8, {depth, Dim(24)}),
+         s = buffer("s", f32, {ceildiv(Dim(depth), Dim(16)), Dim(24)}),
+         y = buffer("y", f32, {n, Dim(24)});
+    const auto c = compute_of(
+        {x, w, s},
+        {reduce_stage(
+            y, Reduction::kSum, {depth},
+            [&](const Indices& i, const Indices& q) {
+              const ExprRef block = binary(BinaryOp::kFloorDiv, q[0], index(16));
+              return at(x, {i[0], q[0]}) * (cast(f32, at(w, {q[0], i[1]})) * at(s, {block, i[1]}));
+            })},
+        {y});
+    for (const int64_t rows : {1, 3, 20}) {
+      a.check(
+          c,
+          {a.random({rows, depth}), a.random({depth, 24}, u8), a.random({(depth + 15) / 16, 24})},
+          1e-3);
+    }
+    const std::string text = to_text(*lower(*c, "k", {}));
+    EXPECT_EQ(text.find("_outer") != std::string::npos, depth == 32) << text;
+  }
+}
+
 // Words of four bytes are multiplied as elements are. Rows of one run are read in place; several
 // runs of a window too, if they aren't short; others, and those of symbolic sizes, are packed.
 TEST(Schedule, WordsOfBytes) {

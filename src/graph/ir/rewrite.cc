@@ -48,6 +48,17 @@ const Call* as_op(const ExprRef& value, OperatorName name) {
   return call && is_op(*call, name) ? call : nullptr;
 }
 
+bool is_dequantised_constant(const ExprRef& value,
+                             const std::function<ExprRef(const Operand&)>& definition_of) {
+  const Call* call = value ? as_op(value, op::dequantize_linear) : nullptr;
+  if (!call) return false;
+  const Operand& x = call->args[0];
+  if (x.is<Constant>()) return true;
+  const ExprRef definition = definition_of(x);
+  const Call* packed = definition ? as_op(definition, op::unpack_bits) : nullptr;
+  return packed && packed->args[0].is<Constant>();
+}
+
 bool is_channels_last(const Call& call) {
   return call.attrs.at("layout").as<String>() == kChannelsLast;
 }

@@ -2,6 +2,7 @@
 // replaces each binding.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <unordered_map>
 
@@ -87,6 +88,10 @@ const Operator* operator_of(const ExprRef& value);
 bool is_op(const Call& call, OperatorName name);
 // `value` as a call of the operator, or null.
 const Call* as_op(const ExprRef& value, OperatorName name);
+// Whether `value` dequantises a constant, whose numbers may be packed in bytes: a product that
+// reads it leaves it as it is stored. `definition_of` finds what variables are bound to, or null.
+bool is_dequantised_constant(const ExprRef& value,
+                             const std::function<ExprRef(const Operand&)>& definition_of);
 // Whether a call of an operator with LayoutRule::kImage has its channels last.
 bool is_channels_last(const Call& call);
 // The permutation of a call of `transpose`, without negative axes.

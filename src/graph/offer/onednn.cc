@@ -41,6 +41,7 @@ class Matcher {
   void find(const BlockRef& block) {
     std::unordered_map<const Var*, const Binding*> consumer;
     for (const auto& binding : block->bindings) {
+      definitions_[binding->var.get()] = binding->value;
       for_each_operand(binding->value, [&](const Operand& operand) {
         if (auto* var = operand.as<Var>()) consumer[var] = binding.get();
       });
@@ -72,8 +73,14 @@ class Matcher {
     return groups == 1 || !inputs.is_const(1) || filters.is_const(groups);
   }
 
-  static bool takes_product(const Call& call) {
+  bool takes_product(const Call& call) const {
     if (!is_op(call, op::matmul)) return false;
+    const auto definition_of = [this](const Operand& operand) {
+      auto it = definitions_.find(operand.as<Var>());
+      return it == definitions_.end() ? ExprRef() : it->second;
+    };
+    // Tenon's own kernels read it as it is stored.
+    if (is_dequantised_constant(definition_of(call.args[1]), definition_of)) return false;
     auto *a = known_f32(call.args[0]), *b = known_f32(call.args[1]);
     if (!a || !b || a->rank < 2 || b->rank < 2 || a->rank > 6 || b->rank > 6) return false;
     auto inner = a->dims.back().as_const();
@@ -158,6 +165,7 @@ class Matcher {
   }
 
   std::unordered_map<const Var*, int64_t> uses_;
+  std::unordered_map<const Var*, ExprRef> definitions_;
   const bool nan_may_vanish_;
 };
 

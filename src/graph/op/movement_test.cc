@@ -159,5 +159,25 @@ TEST(Movement, TypeErrorsNameTheAttribute) {
             "operator 'slice': axis 1: the end lies within 'x': 4 is greater than 3");
 }
 
+TEST(UnpackBits, HasTheNumbersInBytesLowestFirst) {
+  try_samples("unpack_bits", 60, [](const Trial& t) {
+    const Nd x(t.operands[0]);
+    const int64_t bits = t.integer("bits"), each = 8 / bits;
+    std::vector<int64_t> shape = x.shape;
+    shape[0] *= each;
+    Nd want(shape);
+    for_each_index(shape, [&](const std::vector<int64_t>& i) {
+      std::vector<int64_t> at = i;
+      at[0] /= each;
+      want.at(i) = (static_cast<int64_t>(x.at(at)) >> (bits * (i[0] % each))) & ((1 << bits) - 1);
+    });
+    expect_equal(t.results[0], want);
+  });
+  EXPECT_EQ(type_error("unpack_bits", {tensor_type(u8, {2})}, attrs({{"bits", int64_t{3}}})),
+            "operator 'unpack_bits': 'bits' is 3, expected 2 or 4");
+  EXPECT_EQ(type_error("unpack_bits", {tensor_type(u8, {})}, attrs({{"bits", int64_t{4}}})),
+            "operator 'unpack_bits': operand 'x' has rank 0, expected at least 1");
+}
+
 }  // namespace
 }  // namespace tenon::graph

@@ -4,6 +4,10 @@
 //
 // The columns that the last panel lacks are zeros. For a constant x, `pack` runs at compile time.
 // `unpack` is the inverse and costs only index arithmetic inside the kernel that reads it.
+//
+// `unpack_bits` reads the numbers of 2 or 4 bits that bytes hold, the lowest bits first:
+//
+//   x[d, k...]  ->  y[d * 8 / bits, k...]      y[i * 8 / bits + j, k...] = bits of x[i, k...]
 #include "graph/op/families.h"
 #include "graph/op/index.h"
 #include "graph/op/rule.h"
@@ -78,6 +82,39 @@ Sample sample_unpack(const Operator&, uint64_t seed) {
   return {{sample_tensor(random.dtype(kAll), shape)}, attrs({{"columns", Any(columns.ref())}})};
 }
 
+int64_t bits_of(const InferContext& cx) {
+  const int64_t bits = cx.attr_int("bits");
+  if (bits != 2 && bits != 4) cx.fail(cat("'bits' is ", bits, ", expected 2 or 4"));
+  return bits;
+}
+
+TypeRef infer_unpack_bits(InferContext& cx) {
+  const TensorType& x = cx.tensor(0);
+  const int64_t each = 8 / bits_of(cx);
+  if (x.rank == 0) cx.fail(cat(cx.operand_text(0), " has rank 0, expected at least 1"));
+  std::vector<Dim> dims = dims_of(x);
+  dims[0] = dims[0] * each;
+  return tensor_type(u8, dims);
+}
+
+loop::ComputeRef lower_unpack_bits(const LowerContext& cx) {
+  const BufferRef &x = cx.input(0), &y = cx.output();
+  const int64_t bits = bits_of(cx.info()), each = 8 / bits;
+  return cx.compute({map_stage(y, [&](const Indices& i) {
+    Indices at = i;
+    at[0] = floor_div(i[0], index(each));
+    const Scalar shift = as(i32, modulo(i[0], index(each)) * index(bits));
+    const Scalar shifted = binary(BinaryOp::kShr, as(i32, load(x, at)), shift);
+    return as(u8, both(shifted, literal_int(i32, (1 << bits) - 1)));
+  })});
+}
+
+Sample sample_unpack_bits(const Operator&, uint64_t seed) {
+  Random random(seed);
+  return {{sample_tensor(u8, random.shape(1, 3))},
+          attrs({{"bits", Any(random.coin() ? int64_t{2} : int64_t{4})}})};
+}
+
 }  // namespace
 
 void register_pack(OperatorTable& table) {
@@ -98,6 +135,17 @@ void register_pack(OperatorTable& table) {
              .infer = infer_unpack,
              .lower = lower_unpack,
              .sample = sample_unpack,
+             .read_through = true});
+  table.add({.name = "unpack_bits",
+             .kind = OpKind::kMovement,
+             .operands = {{"x", only(u8)}},
+             .attrs = {{"bits", AttrKind::kInt, nullptr, "of a number: 2 or 4"}},
+             .summary =
+                 "the numbers in bytes along the first axis, the lowest bits first: [d, k...] "
+                 "to [d * 8/bits, k...]",
+             .infer = infer_unpack_bits,
+             .lower = lower_unpack_bits,
+             .sample = sample_unpack_bits,
              .read_through = true});
 }
 

@@ -28,6 +28,31 @@ struct Foldable {
   std::vector<VarRef> results;
 };
 
+// The variables that only products, as their matrix on the right, and look-ups use. They read a
+// dequantised constant element by element, so that it needn't be stored in more bits.
+std::unordered_set<const Var*> read_in_place(const FunctionRef& function) {
+  std::unordered_map<const Var*, int64_t> uses;
+  const auto count = [&](const auto& self, const BlockRef& block) -> void {
+    for (const auto& binding : block->bindings) {
+      for_each_block(binding->value, [&](const BlockRef& inner) { self(self, inner); });
+      const Call* call = binding->value.as<Call>();
+      if (!call) continue;
+      if (is_op(*call, op::matmul)) {
+        const TensorType* matrix = known_tensor(call->args[1]);
+        if (matrix && matrix->rank == 2) ++uses[call->args[1].as<Var>()];
+      } else if (is_op(*call, op::gather)) {
+        ++uses[call->args[0].as<Var>()];
+      }
+    }
+  };
+  count(count, function->body);
+  std::unordered_set<const Var*> found;
+  for (const auto& [var, all] : count_uses(function)) {
+    if (auto it = uses.find(var); it != uses.end() && it->second == all) found.insert(var);
+  }
+  return found;
+}
+
 // How many bytes folding may still create.
 struct Budget {
   int64_t stored;    // values that are stored in memory
@@ -37,10 +62,11 @@ struct Budget {
 class Finder {
  public:
   // Subtracts the bytes of the bindings that it finds from the budget.
-  explicit Finder(Budget* budget) : budget_(budget) {}
+  Finder(Budget* budget, bool keeps_narrow) : budget_(budget), keeps_narrow_(keeps_narrow) {}
 
   Foldable find(const FunctionRef& function) {
     uses_ = count_uses(function);
+    if (keeps_narrow_) in_place_ = read_in_place(function);
     visit(function->body);
     Foldable out;
     out.bindings = std::move(folded_);
@@ -76,6 +102,10 @@ class Finder {
     if (!op || op->read_through || (!op->lower && !op->view)) return false;
     auto bytes = constant_bytes(binding.var->type);
     auto* call = binding.value.as<Call>();
+    constexpr int64_t kSmall = 1 << 12;
+    const bool stays_narrow = is_op(*call, op::dequantize_linear) &&
+                              in_place_.contains(binding.var.get()) && bytes && *bytes > kSmall;
+    if (stays_narrow) return false;
     for (const Operand& arg : call->args) {
       if (arg && !arg.is<Constant>() && !members_.contains(arg.get())) return false;
     }
@@ -99,6 +129,8 @@ class Finder {
   }
 
   Budget* budget_;
+  const bool keeps_narrow_;
+  std::unordered_set<const Var*> in_place_;
   std::unordered_map<const Var*, int64_t> uses_;
   std::unordered_map<const Object*, const Binding*> members_;
   std::unordered_set<const Object*> wanted_;
@@ -162,7 +194,7 @@ void compute(const Foldable& part, std::span<const VarRef> wanted, PassContext& 
 }
 
 FunctionRef fold(const FunctionRef& function, PassContext& cx, Budget* budget) {
-  const Foldable part = Finder(budget).find(function);
+  const Foldable part = Finder(budget, /*keeps_narrow=*/cx.level >= 2).find(function);
   Constants constants;
   int failures_left = 64;  // enough to find some failing values among thousands
   compute(part, part.results, cx, &failures_left, &constants);

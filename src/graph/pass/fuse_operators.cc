@@ -197,8 +197,13 @@ class Grouping {
     const TypeRef& type = p.binding->var->type;
     for (int c : consumers_.at(i)) {
       const Node& consumer = nodes_[c];
-      // Contractions read each element many times, and their schedules need plain buffers.
-      if (consumer.op->kind == OpKind::kContraction && !p.op->read_through) return false;
+      // Contractions read each element many times, and their schedules need plain buffers. A
+      // constant is dequantised as they pack it.
+      if (consumer.op->kind == OpKind::kContraction && !p.op->read_through &&
+          !(is_op(*consumer.call, op::matmul) &&
+            is_dequantised_constant(p.binding->value, definition_))) {
+        return false;
+      }
       if (is_expensive(*p.op, *p.call) && consumer.op->kind == OpKind::kMovement) return false;
       if (is_expensive(*p.op, *p.call) && consumer.op->kind == OpKind::kBroadcast &&
           !same_dims(consumer.binding->var->type, type) && !is_single_element(type)) {
@@ -208,6 +213,10 @@ class Grouping {
     return true;
   }
 
+  const std::function<ExprRef(const Operand&)> definition_ = [this](const Operand& operand) {
+    auto it = index_.find(operand.as<Var>());
+    return it == index_.end() ? ExprRef() : nodes_[static_cast<size_t>(it->second)].binding->value;
+  };
   const std::unordered_map<const Var*, int64_t>& uses_;
   std::vector<Node> nodes_;
   std::unordered_map<const Var*, int> index_;

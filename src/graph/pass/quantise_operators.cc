@@ -169,7 +169,7 @@ class Quantiser : public Rewriter {
     return make(op::quantize_linear, {inside, one_like(*type), zero_of(quantise)}, quantise.attrs);
   }
 
-  // Whether `x` is a sum of products with a constant factor, of which at least one isn't constant.
+  // Whether `x` is a sum of integers with constant factors, and of constants.
   bool may_divide(const Operand& x, int depth) {
     if (depth == 0) return false;
     const ExprRef definition = builder().definition_of(x);
@@ -186,9 +186,18 @@ class Quantiser : public Rewriter {
       return some;
     }
     if (is_op(*call, op::mul)) {
-      return is_constant(call->args[0], depth) || is_constant(call->args[1], depth);
+      return (is_constant(call->args[1], depth) && is_integer(call->args[0])) ||
+             (is_constant(call->args[0], depth) && is_integer(call->args[1]));
     }
     return is_op(*call, op::dequantize_linear) && is_constant(call->args[1], depth);
+  }
+
+  // Whether `x` is cast from integers.
+  bool is_integer(const Operand& x) {
+    const ExprRef definition = builder().definition_of(x);
+    const Call* call = definition ? as_op(definition, op::cast) : nullptr;
+    const TensorType* from = call ? known_tensor(call->args[0]) : nullptr;
+    return from && from->dtype == i32;
   }
 
   // x / scale for an x that may be divided.

@@ -47,6 +47,31 @@ Operand transpose_of_transpose(Builder& b, const Call& call, const TypeRef&) {
   return Operand();
 }
 
+// Of a dequantised constant, the transpose of the constant, which is folded as it is stored.
+Operand transpose_of_dequantised(Builder& b, const Call& call, const TypeRef&) {
+  const ExprRef definition = b.definition_of(call.args[0]);
+  const Call* dequantise = definition ? as_op(definition, op::dequantize_linear) : nullptr;
+  if (!dequantise || !dequantise->args[0].is<Constant>()) return Operand();
+  const Call& inner = *dequantise;
+  const std::vector<int64_t> perm = permutation_of(call);
+  const auto rank = static_cast<int64_t>(perm.size());
+  auto moved = [&](const Operand& x) {
+    const TensorType* type = x ? known_tensor(x) : nullptr;
+    return type && type->rank == rank && rank > 1
+               ? b.op(op::transpose, {x}, attrs({{"perm", attr_ints(perm)}}))
+               : x;
+  };
+  std::vector<Operand> args = inner.args.to_vector();
+  for (Operand& arg : args) arg = moved(arg);
+  Attrs attributes = inner.attrs;
+  const int64_t axis = attributes.at("axis").as<int64_t>();
+  const auto old = axis < 0 ? axis + rank : axis;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (perm[static_cast<size_t>(i)] == old) attributes.set("axis", Any(i));
+  }
+  return b.op(op::dequantize_linear, args, attributes);
+}
+
 // A transpose that moves only axes of size 1 becomes a reshape, which moves no data.
 Operand transpose_as_reshape(Builder& b, const Call& call, const TypeRef& type) {
   auto* from = known_tensor(type_of(call.args[0]));
@@ -150,7 +175,7 @@ const std::vector<RulesOf>& all_rules() {
       {op::cast, {drop_same_type}},
       {op::expand, {drop_same_type}},
       {op::reshape, {drop_same_type, reshape_of_reshape}},
-      {op::transpose, {transpose_of_transpose, transpose_as_reshape}},
+      {op::transpose, {transpose_of_transpose, transpose_of_dequantised, transpose_as_reshape}},
       {op::concat, {concat_of_one, concat_in_groups}},
       {op::slice, {whole_slice}},
       {op::pad, {no_padding}},

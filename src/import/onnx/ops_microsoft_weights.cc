@@ -54,6 +54,25 @@ Operand zero_points(NodeContext& cx, size_t i, const BlockedWeights& w) {
   return cx.cast(cx.slice(all, 1, 0, w.blocks), w.dtype);
 }
 
+// [columns, rows]: the weights as floats. They stay numbers of their few bits until a product reads
+// them, unless zero points are floats or columns name their block (g_idx).
+Operand dequantised_weights(NodeContext& cx, const BlockedWeights& w) {
+  auto transposed = [&](const Operand& x) { return cx.transpose(x, {1, 0}); };
+  const int64_t bytes = w.block * w.bits / 8;
+  const Operand packed = transposed(cx.reshape(cx.in(1), {w.rows, w.blocks * bytes}));
+  const Operand all =
+      w.bits == 8 ? packed : cx.op("unpack_bits", {packed}, attrs({{"bits", w.bits}}));
+  const Operand numbers = cx.slice(all, 0, 0, w.columns);
+  const Operand scales = transposed(cx.cast(cx.reshape(cx.in(2), {w.rows, w.blocks}), w.dtype));
+  Operand zeros = cx.full(u8, 1 << (w.bits - 1), {w.blocks, w.rows});
+  if (cx.has(3)) {
+    const Operand in_bytes = cx.reshape(cx.in(3), {w.rows, (w.blocks * w.bits + 7) / 8});
+    zeros = transposed(cx.slice(unpack_bits(cx, in_bytes, w.bits), 1, 0, w.blocks));
+  }
+  return cx.op("dequantize_linear", {numbers, scales, zeros},
+               attrs({{"axis", 0}, {"block_size", w.block}}));
+}
+
 // [rows, columns]: the weights as floats. g_idx names the block whose parameters a column has.
 Operand real_weights(NodeContext& cx, const BlockedWeights& w) {
   const Operand bytes = cx.reshape(cx.in(1), {w.rows, w.blocks, w.block * w.bits / 8});
@@ -86,7 +105,9 @@ Operands matmul_n_bits(NodeContext& cx) {
     shape.back() = w.rows;
     y = cx.full(w.dtype, 0, shape);
   } else {
-    y = cx.op("matmul", {cx.in(0), cx.transpose(real_weights(cx, w), {1, 0})});
+    const bool named = cx.has(4), real_zeros = cx.has(3) && cx.dtype(3) != u8;
+    y = cx.op("matmul", {cx.in(0), named || real_zeros ? cx.transpose(real_weights(cx, w), {1, 0})
+                                                       : dequantised_weights(cx, w)});
   }
   return {cx.has(5) ? cx.add(y, cx.in(5)) : y};
 }
