@@ -21,6 +21,7 @@
 #include "graph/pass/pass.h"
 #include "graph/pass/verify_memory_plan.h"
 #include "library/algorithms/register.h"
+#include "library/ml/register.h"
 #include "library/signatures/signatures.h"
 #include "loop/schedule.h"
 #include "loop/types.h"
@@ -281,6 +282,7 @@ void initialise() {
     graph::register_operators();
     vm::register_builtins();
     register_algorithms();
+    register_ml();
     return true;
   }();
   (void)once;

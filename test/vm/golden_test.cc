@@ -15,6 +15,7 @@
 #include <iterator>
 
 #include "library/algorithms/register.h"
+#include "library/ml/register.h"
 #include "object/array.h"
 #include "object/cell.h"
 #include "object/registry.h"
@@ -77,6 +78,7 @@ ProgramOptions options_for_files() {
   static const bool once = [] {
     register_builtins();
     register_algorithms();
+    register_ml();
     register_typed("test.add", [](int64_t a, int64_t b) { return a + b; });
     register_typed("test.fail", [](const Any&) -> int64_t {
       throw Error(ErrorKind::Runtime, "the host refuses");

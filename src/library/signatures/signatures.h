@@ -206,6 +206,27 @@ inline constexpr Signature kTable[] = {
      .for_files = true,
      .summary = "the determinants of matrices [..., n, n]"},
 
+    // ---- models trained on tables: src/library/ml ----
+    // x T[rows, features], nodes i32[n, 4], splits T[n], roots i32[trees], leaves i32[l + 1],
+    // targets i32[w], weights T[w]; T is f32 or f64 (library/ml/trees.cc)
+    {.name = "tenon.tree_ensemble",
+     .library = "ml",
+     .operands = {tensor("x"), tensor("nodes"), tensor("splits"), tensor("roots"), tensor("leaves"),
+                  tensor("targets"), tensor("weights")},
+     .results = {tensor("scores")},
+     .attributes = {integer("outputs"), integer("aggregate")},
+     .for_files = true,
+     .summary = "[rows, outputs]: the sum (aggregate 0), least (1) or greatest (2) of the weights "
+                "that decision trees give"},
+    {.name = "tenon.pairwise_coupling",
+     .library = "ml",
+     .operands = {tensor("pairs")},
+     .results = {tensor("probabilities")},
+     .attributes = {integer("classes")},
+     .for_files = true,
+     .summary = "[rows, classes]: the classes' probabilities from those of pairs, as libsvm "
+                "couples them"},
+
     // ---- oneDNN: src/library/onednn ----
     // x [N, s..., C], weights [k..., C/groups, M], bias [M], residual and out [N, t..., M]; f32
     {.name = "onednn.convolution",

@@ -1,0 +1,11 @@
+// The library "ml": functions of models that were trained on tables and that are no loop nests.
+#pragma once
+
+namespace tenon {
+
+// Registers its functions.
+void register_ml_functions();
+// Defines the library "tenon_ml" in a process that links it. May be called repeatedly.
+void register_ml();
+
+}  // namespace tenon

@@ -1,0 +1,224 @@
+// Ensembles of decision trees.
+//
+// A tensor i32[nodes, 4] has a row per node:
+//
+//     | feature | test | branch if the test passes | branch if not |
+//
+// A node compares a row's feature with its split, splits[node]. A branch b >= 0 leads to node b,
+// which must come after this one, so that every walk ends; a branch b < 0 to leaf -1 - b. A tree is
+// the branch to its root. Leaf i adds weights[j] to the output targets[j] for each j from leaves[i]
+// up to leaves[i + 1].
+//
+// Every number of these tensors is loaded once and checked where it is used: walks touch few of the
+// nodes, and tensors from a host may change at any time.
+#include <algorithm>
+#include <cstring>
+
+#include "device/parallel.h"
+#include "device/scratch.h"
+#include "library/argument/argument.h"
+#include "library/ml/functions.h"
+
+namespace tenon::ml {
+
+namespace {
+
+using namespace argument;
+
+constexpr std::string_view kName = "tenon.tree_ensemble";
+
+// The tests are numbered as in ONNX's TreeEnsemble. Files contain these numbers, so they never
+// change.
+enum Test : int32_t { kAtMost, kLess, kAtLeast, kGreater, kEqual, kNotEqual };
+constexpr int32_t kOrMissing = 8;  // added to a test that NaN passes
+
+enum class Aggregate : int64_t { Sum, Least, Greatest };
+
+struct Node {
+  int32_t feature, test, passed, failed;
+};
+
+constexpr int64_t kBlock = 64;          // rows that walk a tree one after the other
+constexpr int64_t kStepsWorth = 16384;  // nodes to visit that are worth another thread
+
+// Element i of memory that may be unaligned.
+template <class T>
+T load(const char* data, int64_t i) {
+  T value;
+  std::memcpy(&value, data + i * static_cast<int64_t>(sizeof value), sizeof value);
+  return value;
+}
+
+template <class T>
+bool passes(T value, T split, int32_t test) {
+  if (test >= kOrMissing) {
+    if (value != value) return true;
+    test -= kOrMissing;
+  }
+  switch (test) {
+    case kAtMost:
+      return value <= split;
+    case kLess:
+      return value < split;
+    case kAtLeast:
+      return value >= split;
+    case kGreater:
+      return value > split;
+    case kEqual:
+      return value == split;
+    case kNotEqual:
+      return value != split;
+    default:
+      fail(kName, cat("a node with test ", test));
+  }
+}
+
+const char* bytes_of(const Tensor& t) {
+  return t.data_as<char>();
+}
+
+void require(std::string_view name, const Tensor& t, DataType dtype, int32_t rank) {
+  require_host(kName, name, t);
+  if (t.dtype() != dtype || t.rank() != rank)
+    fail(kName,
+         cat("'", name, "' is ", to_text(t), ", expected ", to_text(dtype), " of rank ", rank));
+}
+
+// The ensemble, whose splits and weights are T, and the results.
+template <class T>
+class Ensemble {
+ public:
+  Ensemble(const Tensor& x, const Tensor& nodes, const Tensor& splits, const Tensor& roots,
+           const Tensor& leaves, const Tensor& targets, const Tensor& weights, const Tensor& y,
+           Aggregate aggregate)
+      : x_(bytes_of(x)),
+        nodes_(bytes_of(nodes)),
+        splits_(bytes_of(splits)),
+        roots_(bytes_of(roots)),
+        leaves_(bytes_of(leaves)),
+        targets_(bytes_of(targets)),
+        weights_(bytes_of(weights)),
+        y_(y.data_as<T>()),
+        rows_(x.dim(0)),
+        features_(x.dim(1)),
+        node_count_(nodes.dim(0)),
+        tree_count_(roots.dim(0)),
+        leaf_count_(leaves.dim(0) - 1),
+        weight_count_(weights.dim(0)),
+        outputs_(y.dim(1)),
+        aggregate_(aggregate) {
+    if (aggregate != Aggregate::Sum) has_weight_.assign(static_cast<size_t>(y.count()), false);
+  }
+
+  void run() {
+    constexpr int64_t kStepsPerTree = 8;  // a guess: depths differ
+    const int64_t steps = std::max<int64_t>(tree_count_, 1) * kStepsPerTree;
+    parallel_for(rows_, std::max<int64_t>(kStepsWorth / steps, 1), [&](int64_t begin, int64_t end) {
+      Ticker ticker;
+      for (int64_t i = begin; i < end; i += kBlock) add_rows(i, std::min(i + kBlock, end), ticker);
+    });
+  }
+
+ private:
+  // Tree by tree, so that a tree stays in the cache.
+  void add_rows(int64_t begin, int64_t end, Ticker& ticker) {
+    std::fill(y_ + begin * outputs_, y_ + end * outputs_, T{0});
+    for (int64_t tree = 0; tree < tree_count_; ++tree) {
+      const auto root = load<int32_t>(roots_, tree);
+      for (int64_t row = begin; row < end; ++row) add_leaf(row, leaf_of(row, root, ticker), ticker);
+    }
+  }
+
+  int64_t leaf_of(int64_t row, int32_t branch, Ticker& ticker) const {
+    const char* values = x_ + row * features_ * static_cast<int64_t>(sizeof(T));
+    int32_t last = -1;
+    while (branch >= 0) {
+      ticker.tick();
+      if (branch <= last || branch >= node_count_)
+        fail(kName, cat("a branch from node ", last, " to node ", branch, " of ", node_count_));
+      last = branch;
+      const Node node = load<Node>(nodes_, branch);
+      if (node.feature < 0 || node.feature >= features_)
+        fail(kName, cat("feature ", node.feature, " of rows of ", features_));
+      const bool passed =
+          passes(load<T>(values, node.feature), load<T>(splits_, branch), node.test);
+      branch = passed ? node.passed : node.failed;
+    }
+    return -1 - static_cast<int64_t>(branch);
+  }
+
+  void add_leaf(int64_t row, int64_t leaf, Ticker& ticker) {
+    if (leaf >= leaf_count_) fail(kName, cat("leaf ", leaf, " of ", leaf_count_));
+    const int64_t begin = load<int32_t>(leaves_, leaf), end = load<int32_t>(leaves_, leaf + 1);
+    if (begin < 0 || end > weight_count_)
+      fail(kName, cat("weights ", begin, " to ", end, " of ", weight_count_));
+    for (int64_t i = begin; i < end; ++i) {
+      ticker.tick();
+      const auto target = load<int32_t>(targets_, i);
+      if (target < 0 || target >= outputs_)
+        fail(kName, cat("target ", target, " of ", outputs_, " outputs"));
+      add(row * outputs_ + target, load<T>(weights_, i));
+    }
+  }
+
+  void add(int64_t at, T weight) {
+    if (aggregate_ == Aggregate::Sum) {
+      y_[at] += weight;
+      return;
+    }
+    auto&& has_weight = has_weight_[static_cast<size_t>(at)];
+    const bool better = aggregate_ == Aggregate::Least ? weight < y_[at] : weight > y_[at];
+    if (!has_weight || better) y_[at] = weight;
+    has_weight = true;
+  }
+
+  const char *x_, *nodes_, *splits_, *roots_, *leaves_, *targets_, *weights_;
+  T* y_;
+  int64_t rows_, features_, node_count_, tree_count_, leaf_count_, weight_count_, outputs_;
+  Aggregate aggregate_;
+  Scratch<uint8_t> has_weight_;  // whether a weight was added to an element; not for sums
+};
+
+// T[rows, features] to T[rows, outputs] for T f32 or f64: per output, the sum, the least or the
+// greatest of the weights that the trees' leaves add to it, 0 if there are none.
+Tensor tree_ensemble(const Tensor& x, const Tensor& nodes, const Tensor& splits,
+                     const Tensor& roots, const Tensor& leaves, const Tensor& targets,
+                     const Tensor& weights, int64_t outputs, int64_t aggregate) {
+  require_floats(kName, "x", x);
+  require("x", x, x.dtype(), 2);
+  require("nodes", nodes, i32, 2);
+  require("splits", splits, x.dtype(), 1);
+  require("roots", roots, i32, 1);
+  require("leaves", leaves, i32, 1);
+  require("targets", targets, i32, 1);
+  require("weights", weights, x.dtype(), 1);
+  if (nodes.dim(1) != 4) fail(kName, cat("'nodes' is ", to_text(nodes), ", expected [nodes, 4]"));
+  if (splits.dim(0) != nodes.dim(0))
+    fail(kName, cat(splits.dim(0), " splits of ", nodes.dim(0), " nodes"));
+  if (targets.dim(0) != weights.dim(0))
+    fail(kName, cat(targets.dim(0), " targets of ", weights.dim(0), " weights"));
+  if (leaves.dim(0) < 1) fail(kName, "'leaves' is empty, expected where the first leaf begins");
+  if (aggregate < 0 || aggregate > static_cast<int64_t>(Aggregate::Greatest))
+    fail(kName, cat("aggregate is ", aggregate, ", expected 0 to 2"));
+  const Tensor y = allocate_tensor(std::vector<int64_t>{x.dim(0), outputs}, x.dtype());
+  if (y.count() == 0) return y;
+  auto run = [&]<class T>(T) {
+    Ensemble<T>(x, nodes, splits, roots, leaves, targets, weights, y,
+                static_cast<Aggregate>(aggregate))
+        .run();
+  };
+  if (x.dtype() == f32) {
+    run(float{});
+  } else {
+    run(double{});
+  }
+  return y;
+}
+
+}  // namespace
+
+void register_trees(Registration& functions) {
+  library::add_typed(functions, library::signature(kName), tree_ensemble);
+}
+
+}  // namespace tenon::ml
