@@ -1,6 +1,7 @@
 #include "import/onnx/import_graph.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "import/onnx/count_nodes.h"
 #include "import/onnx/custom_operator.h"
@@ -89,6 +90,7 @@ class GraphImporter {
         if (!out_.unsupported.empty()) continue;
         invalid(model_, cat("output '", printable(v.name), "', which nothing defines"), kSources);
       }
+      list_withheld(*slot);
       TENON_ASSERT(!slot->unusable || !out_.unsupported.empty(), "'", v.name,
                    "' is unusable for no reason");
       results.push_back(slot->value);
@@ -138,7 +140,7 @@ class GraphImporter {
     Operands operands;
     bool usable = collect_inputs(n, scope, &operands);
     if (translate == nullptr) {
-      refuse(n, "not implemented");
+      refuse(n, OpTable::global().reason_against(n.domain, n.op));
       usable = false;
     }
     if (!usable) {
@@ -152,6 +154,17 @@ class GraphImporter {
                        });
     if (!translation.problem.empty()) refuse(n, translation.problem);
     define_outputs(n, translation.results, scope);
+    for (const auto& [output, reason] : translation.withheld) {
+      if (output >= n.outputs.size() || n.outputs[output].empty()) continue;
+      scope.define(n.outputs[output], Scope::Slot{{}, true, withheld_.size()});
+      withheld_.push_back({n.name, op_text(n), reason});
+    }
+  }
+
+  // Lists the node that withholds a value which something uses.
+  void list_withheld(const Scope::Slot& slot) {
+    if (!slot.withheld || withheld_[*slot.withheld].reason.empty()) return;
+    out_.unsupported.push_back(std::exchange(withheld_[*slot.withheld], {}));
   }
 
   void count_translated(size_t count = 1) {
@@ -175,7 +188,7 @@ class GraphImporter {
   }
 
   // Returns false if an operand comes from a node that can't be imported.
-  bool collect_inputs(const Node& n, const Scope& scope, Operands* out) const {
+  bool collect_inputs(const Node& n, const Scope& scope, Operands* out) {
     bool usable = true;
     for (const std::string& name : n.inputs) {
       if (name.empty()) {
@@ -188,6 +201,7 @@ class GraphImporter {
             .found(cat("operand '", printable(name), "', which nothing defines"))
             .expected(kSources);
       }
+      list_withheld(*slot);
       usable = usable && !slot->unusable;
       out->push_back(slot->value);
     }
@@ -236,6 +250,7 @@ class GraphImporter {
                     "', which nothing defines"),
                 kSources);
       }
+      list_withheld(*slot);
       if (slot->unusable) return std::nullopt;
       check_present(*slot, v.name, cat("the inner graph of '", printable(node.name), "'"));
       out.push_back(slot->value);
@@ -254,7 +269,7 @@ class GraphImporter {
             is_custom(inner) ||
             functions_.contains(function_key(inner.domain, inner.op, inner.overload)) ||
             OpTable::global().find(inner.domain, inner.op, opset) != nullptr;
-        if (!known) refuse(inner, "not implemented");
+        if (!known) refuse(inner, OpTable::global().reason_against(inner.domain, inner.op));
         look_through(inner, scope);
       }
     }
@@ -307,6 +322,7 @@ class GraphImporter {
                 "the name of an input or of a node's output");
       }
       check_present(*slot, name, cat("function '", printable(f.name), "'"));
+      list_withheld(*slot);
       results.push_back(slot->value);
     }
     define_outputs(n, results, scope);
@@ -326,6 +342,7 @@ class GraphImporter {
   graph::Builder builder_;
   std::map<std::string, const ModelFunction*> functions_;
   int64_t translated_ = 0;
+  std::vector<UnsupportedNode> withheld_;  // without a reason once they are listed
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -133,6 +134,9 @@ class NodeContext {
   [[noreturn]] void unsupported(const std::string& reason) const;
   // Gives up because a node in an inner graph, which is already listed, can't be imported.
   [[noreturn]] void give_up() const { unsupported(""); }
+  // Leaves out an output: the model is refused for this reason only if something uses it.
+  void withhold(size_t output, const std::string& reason) { withheld_[output] = reason; }
+  const std::map<size_t, std::string>& withheld() const { return withheld_; }
   // Throws the error for a node that breaks ONNX's rules.
   [[noreturn]] void invalid(const std::string& found, const std::string& expected) const;
   // Maps an axis in [-rank, rank) to [0, rank); throws for others.
@@ -194,6 +198,7 @@ class NodeContext {
   int64_t version_;
   InnerGraph inner_graph_;
   mutable std::set<std::string, std::less<>> read_;
+  std::map<size_t, std::string> withheld_;
 };
 
 // A translation that computes float16 and bfloat16 operands in float32 and rounds once at the end,

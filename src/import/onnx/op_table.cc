@@ -42,6 +42,9 @@ const OpTable& OpTable::global() {
     register_microsoft_norm(t);
     register_microsoft_quantized(t);
     register_microsoft_weights(t);
+    register_ml_features(t);
+    register_ml_linear(t);
+    register_ml_trees(t);
     return t;
   }();
   return table;
@@ -51,6 +54,15 @@ void OpTable::add(std::string_view op, int64_t since, Translate translate,
                   std::string_view domain) {
   bool added = rows_[key(domain, op)].emplace(since, translate).second;
   TENON_ASSERT(added, "two rows for ", key(domain, op), " since ", since);
+}
+
+void OpTable::refuse(std::string_view op, const char* reason, std::string_view domain) {
+  reasons_[key(domain, op)] = reason;
+}
+
+const char* OpTable::reason_against(std::string_view domain, std::string_view op) const {
+  const auto found = reasons_.find(key(domain, op));
+  return found == reasons_.end() ? "not implemented" : found->second;
 }
 
 Translate OpTable::find(std::string_view domain, std::string_view op, int64_t version) const {

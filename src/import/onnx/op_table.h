@@ -17,6 +17,7 @@ using Translate = std::vector<graph::Operand> (*)(NodeContext& cx);
 
 inline constexpr int64_t kNewestOpset = 28;
 inline constexpr const char* kMicrosoft = "com.microsoft";
+inline constexpr const char* kMl = "ai.onnx.ml";
 
 class OpTable {
  public:
@@ -25,13 +26,18 @@ class OpTable {
 
   // Adds an operator for versions of its domain from `since` to the next row of the same name.
   void add(std::string_view op, int64_t since, Translate translate, std::string_view domain = "");
+  // Says why an operator, or its versions before the first row, isn't implemented.
+  void refuse(std::string_view op, const char* reason, std::string_view domain = "");
   // Null if there is no such operator in that version.
   Translate find(std::string_view domain, std::string_view op, int64_t version) const;
+  // Why there isn't: "not implemented", or more if that is known.
+  const char* reason_against(std::string_view domain, std::string_view op) const;
   // "Conv" and "com.microsoft:Gelu" with their first versions, in order.
   std::vector<std::pair<std::string, int64_t>> all() const;
 
  private:
   std::map<std::string, std::map<int64_t, Translate>, std::less<>> rows_;
+  std::map<std::string, const char*, std::less<>> reasons_;
 };
 
 // One function per family.
@@ -62,5 +68,8 @@ void register_microsoft_fused(OpTable& table);
 void register_microsoft_norm(OpTable& table);
 void register_microsoft_quantized(OpTable& table);
 void register_microsoft_weights(OpTable& table);
+void register_ml_features(OpTable& table);
+void register_ml_linear(OpTable& table);
+void register_ml_trees(OpTable& table);
 
 }  // namespace tenon::onnx

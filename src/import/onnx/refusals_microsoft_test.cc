@@ -23,7 +23,7 @@ class RefusalsOfMicrosoft : public Refusals {
     out.reserve(rows.size());
     for (const Row& r : rows) {
       out.push_back(
-          {r.op, 17, r.operands, r.attributes, r.found, r.expected, r.outputs, kMicrosoft});
+          {r.op, 17, r.operands, r.attributes, r.found, r.expected, r.outputs, kMicrosoft, 1});
     }
     return out;
   }

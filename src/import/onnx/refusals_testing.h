@@ -22,6 +22,7 @@ struct Refusal {
   std::string expected = "";
   size_t outputs = 1;
   const char* domain = "";
+  int64_t domain_version = 1;
 };
 
 inline std::vector<std::string> words_of(const std::string& text) {
@@ -85,7 +86,7 @@ inline std::string add_operand(M& m, const std::string& text, size_t index) {
 
 inline M model_of(const Refusal& r) {
   M m(r.opset);
-  if (*r.domain != '\0') m.model.opsets[r.domain] = 1;
+  if (*r.domain != '\0') m.model.opsets[r.domain] = r.domain_version;
   std::vector<std::string> inputs, outputs;
   for (size_t i = 0; i < r.operands.size(); ++i) {
     inputs.push_back(add_operand(m, r.operands[i], i));

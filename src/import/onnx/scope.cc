@@ -31,11 +31,11 @@ const Scope::Slot* Scope::find(const std::string& name) const {
 
 void Scope::define(const std::string& name, graph::Operand value) {
   TENON_ASSERT(!has(name), "'", name, "' is defined twice");
-  names_[name] = {std::move(value), false};
+  names_[name] = Slot{std::move(value)};
 }
 
 void Scope::define_unusable(const std::string& name) {
-  names_[name] = {{}, true};
+  names_[name] = Slot{{}, true};
 }
 
 int64_t Scope::opset(const std::string& domain, int64_t otherwise) const {
