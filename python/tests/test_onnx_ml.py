@@ -67,6 +67,11 @@ def assert_close(found, expected, tolerance=2e-5):
             np.testing.assert_array_equal(x, y)
 
 
+def tolerance_of(post):
+    """ONNX Runtime's PROBIT is a difference of near floats where scores are near 1/2."""
+    return 2e-3 if post == "PROBIT" else 2e-5
+
+
 def ours(op, *inputs, **rest):
     model, feeds = model_of(op, inputs, **rest)
     return tenon.InferenceSession(model).run(None, feeds)
@@ -179,9 +184,19 @@ def test_trees_of_mixed_modes(random, dtype):
 @pytest.mark.parametrize("version", [1, 3])
 def test_tree_regressor_aggregates(random, aggregate, targets, base, version):
     nodes, leaves = forest(random)
-    weights = weights_of(random, leaves, list(range(targets)), "target", all_ids=False, base=base)
+    # Without base values, trees may leave targets out: ONNX Runtime doesn't add base values to those.
+    weights = weights_of(random, leaves, list(range(targets)), "target", all_ids=base is not None, base=base)
     check("TreeEnsembleRegressor", rows_of(random), version=version, n_targets=targets,
           aggregate_function=aggregate, **nodes, **weights)  # fmt: skip
+
+
+def test_tree_regressor_adds_base_values_to_targets_without_weights(random):
+    nodes, leaves = forest(random)
+    weights = weights_of(random, leaves, [1], "target")
+    x = rows_of(random)
+    (plain,) = ours("TreeEnsembleRegressor", x, n_targets=3, **nodes, **weights)
+    (y,) = ours("TreeEnsembleRegressor", x, n_targets=3, base_values=[1.0, 2.0, 3.0], **nodes, **weights)
+    np.testing.assert_allclose(y, plain + np.float32([1, 2, 3]), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("post", POSTS)
@@ -189,14 +204,15 @@ def test_tree_regressor_transforms(random, post):
     nodes, leaves = forest(random)
     weights = weights_of(random, leaves, [0, 1, 2], "target", low=0, base=[0.0, 0.01, 0.02])
     weights["target_weights"] = [w / 6 for w in weights["target_weights"]]
-    check("TreeEnsembleRegressor", rows_of(random), n_targets=3, post_transform=post, **nodes, **weights, tolerance=1e-4)
+    check("TreeEnsembleRegressor", rows_of(random), n_targets=3, post_transform=post, **nodes, **weights,
+          tolerance=tolerance_of(post))  # fmt: skip
 
 
 def test_tree_regressor_probit_of_one_target(random):
     nodes, leaves = forest(random)
     weights = weights_of(random, leaves, [0], "target", low=0.1)
     weights["target_weights"] = [w / 6 for w in weights["target_weights"]]
-    check("TreeEnsembleRegressor", rows_of(random), n_targets=1, post_transform="PROBIT", **nodes, **weights, tolerance=1e-4)
+    check("TreeEnsembleRegressor", rows_of(random), n_targets=1, post_transform="PROBIT", **nodes, **weights, tolerance=2e-3)
     message = refusal("TreeEnsembleRegressor", rows_of(random), n_targets=1, post_transform="LOGISTIC", **nodes, **weights)
     assert "post_transform=LOGISTIC of one score not implemented" in message
 
@@ -242,7 +258,7 @@ def test_tree_classifier_of_three_classes(random, post, dtype, base):
         weights["base_values"] = [0.0, 0.01, 0.02]
     x = rows_of(random, dtype=dtype, nan=dtype.startswith("f"))
     check("TreeEnsembleClassifier", x, outputs=LABELS, classlabels_int64s=[7, -3, 5], post_transform=post,
-          **nodes, **weights, tolerance=1e-4)  # fmt: skip
+          **nodes, **weights, tolerance=tolerance_of(post))  # fmt: skip
 
 
 @pytest.mark.parametrize("post", POSTS[:4])
@@ -286,7 +302,7 @@ def test_tree_classifier_of_one_class(random, post, base):
     if post == "PROBIT":
         weights["class_weights"] = [w / 6 for w in weights["class_weights"]]
     check("TreeEnsembleClassifier", rows_of(random), outputs=LABELS, classlabels_int64s=[1], post_transform=post,
-          **nodes, **weights, tolerance=1e-4)  # fmt: skip
+          **nodes, **weights, tolerance=tolerance_of(post))  # fmt: skip
 
 
 def test_tree_classifier_with_names_of_classes(random):
@@ -326,7 +342,7 @@ def ensemble(random, trees=4, depth=4, features=4, modes=range(6), targets=2, dt
         kind = 6 if members and random.random() < 0.5 else int(random.choice(list(modes)))
         kinds.append(kind)
         if kind == 6:
-            values.extend([*random.integers(-3, 4, random.integers(1, 4)), np.nan])
+            values.extend([*random.choice([-2, -1, 1, 2], random.integers(1, 4)), np.nan])  # the reference stops at 0
         tracks.append(int(random.integers(2)))
         for entries in nodes.values():
             entries.append(None)
@@ -412,7 +428,7 @@ def test_linear_regressor(random, post, intercepts):
         attributes = {"coefficients": random.uniform(0.01, 0.2, targets * 4).tolist(), "targets": targets}
         if intercepts:
             attributes["intercepts"] = random.uniform(0, 0.1, targets).tolist()
-        check("LinearRegressor", x, post_transform=post, **attributes, tolerance=1e-4)
+        check("LinearRegressor", x, post_transform=post, **attributes, tolerance=tolerance_of(post))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int32", "int64"])
@@ -431,7 +447,7 @@ def test_linear_classifier(random, post, dtype, classes):
         x = np.zeros((20, 4))
     check("LinearClassifier", x.astype(dtype), outputs=LABELS, classlabels_ints=[5, 2, 9][:classes],
           coefficients=random.uniform(0.01, 0.2, classes * 4).tolist(), multi_class=1,
-          intercepts=random.uniform(0.01, 0.1, classes).tolist(), post_transform=post, tolerance=1e-4)  # fmt: skip
+          intercepts=random.uniform(0.01, 0.1, classes).tolist(), post_transform=post, tolerance=tolerance_of(post))  # fmt: skip
 
 
 @pytest.mark.parametrize("post", POSTS[:4])
@@ -447,7 +463,8 @@ def test_a_list_of_features_is_one_row(random):
     check("LinearRegressor", x, coefficients=coefficients, targets=2)
     check("LinearClassifier", x, outputs=LABELS, classlabels_ints=[5, 2], coefficients=coefficients, intercepts=[0.0, 1.0])
     nodes, leaves = forest(random)
-    check("TreeEnsembleRegressor", x, n_targets=1, **nodes, **weights_of(random, leaves, [0], "target"))
+    rest = dict(n_targets=1, **nodes, **weights_of(random, leaves, [0], "target"))  # ONNX Runtime takes no list
+    assert_close(ours("TreeEnsembleRegressor", x, **rest), ours("TreeEnsembleRegressor", x[None], **rest))
 
 
 # ---- support vector machines ----
@@ -516,7 +533,7 @@ def test_svm_classifier_transforms(random, post, per_class, probabilities):
         if len(per_class) == 2:
             assert "PROBIT of one score for two classes not implemented" in refusal("SVMClassifier", x, **rest)
         return
-    check("SVMClassifier", x, **rest, tolerance=2e-4)
+    check("SVMClassifier", x, **rest, tolerance=2e-3 if post == "PROBIT" else 2e-4)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int32", "int64"])

@@ -60,8 +60,9 @@ void register_learned(OperatorTable& table) {
       "for each row of x and each output, the sum, least or greatest of the weights of the leaves "
       "that decision trees reach, 0 if there are none. A node is (feature, test, branch if it "
       "passes, branch if not): tests 0 to 5 are <=, <, >=, >, == and != of the feature and the "
-      "node's split, 8 more lets NaN pass; a branch b >= 0 leads to node b, after this one, b < 0 "
-      "to leaf -1 - b, whose weights are those from leaves[i] up to leaves[i + 1]",
+      "node's split, 8 more lets NaN pass. A branch b >= 0 leads to node b, which must come after "
+      "this one, b < 0 to leaf i = -1 - b, whose weights are those from leaves[i] up to "
+      "leaves[i + 1], each for the output that 'targets' gives",
       infer_tree_ensemble, nullptr);
   trees.no_sample = "random integers are no trees";
   table.add(std::move(trees));

@@ -57,18 +57,19 @@ Operand softmax_zero(NodeContext& cx, const Operand& scores) {
   return cx.div(cx.op("where", {counts, power, small}), sum);
 }
 
-// sqrt(2) erfinv(2 score - 1), with Winitzki's approximation, as ONNX's reference has it.
+// sqrt(2) erfinv(2 score - 1), with Winitzki's approximation, as ONNX's reference has it. Near 1/2
+// it is a difference of near numbers, so it is computed in doubles.
 Operand probit(NodeContext& cx, const Operand& score) {
   constexpr double kWinitzki = 0.147;
-  auto number = [&](double v) { return cx.scalar_like(score, v); };
-  const Operand x = cx.sub(cx.mul(score, number(2)), number(1));
+  auto number = [&](double v) { return cx.scalar(f64, v); };
+  const Operand x = cx.sub(cx.mul(cx.cast(score, f64), number(2)), number(1));
   const Operand log = cx.op("log", {cx.mul(cx.sub(number(1), x), cx.add(number(1), x))});
   const Operand half = cx.add(number(2 / (M_PI * kWinitzki)), cx.mul(log, number(0.5)));
   const Operand square = cx.sub(cx.mul(half, half), cx.div(log, number(kWinitzki)));
   const Operand size = cx.op("sqrt", {cx.sub(cx.op("sqrt", {square}), half)});
   const Operand sign =
       cx.op("where", {cx.op("less", {x, number(0)}), number(-M_SQRT2), number(M_SQRT2)});
-  return cx.mul(sign, size);
+  return cx.cast(cx.mul(sign, size), cx.dtype(score));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "device/scratch.h"
 #include "library/argument/argument.h"
 #include "library/ml/functions.h"
+#include "support/poll.h"
 
 namespace tenon::ml {
 
