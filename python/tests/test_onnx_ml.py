@@ -693,3 +693,46 @@ def test_zip_map_is_refused():
 def test_a_node_of_a_string_label_encoder_is_refused():
     message = refusal("LabelEncoder", np.zeros((2, 2), "int64"), version=2, keys_int64s=[0], values_strings=["a"])
     assert "values_strings not implemented: strings are not" in message
+
+
+# ---- sizes ----
+
+
+def with_symbols(model):
+    """The model whose inputs have two sizes that are known only at run time."""
+    for value in model.graph.input:
+        for i, dim in enumerate(value.type.tensor_type.shape.dim):
+            dim.Clear()
+            dim.dim_param = f"size_{i}"
+    return model
+
+
+def test_the_number_of_features_may_be_known_only_at_run_time(random):
+    x = random.normal(size=(5, 4)).astype("float32")
+    nodes, leaves = forest(random)
+    cases = [
+        ("TreeEnsembleRegressor", {"n_targets": 1, **nodes, **weights_of(random, leaves, [0], "target")}),
+        ("LinearRegressor", {"coefficients": [1.0, 2.0, 3.0, 4.0]}),
+        ("Scaler", {"offset": [1.0, 2.0, 3.0, 4.0], "scale": [2.0]}),
+        ("Normalizer", {"norm": "L2"}),
+        ("Imputer", {"imputed_value_floats": [1.0, 2.0, 3.0, 4.0], "replaced_value_float": float(x[0, 0])}),
+        ("OneHotEncoder", {"cats_int64s": [0, 1]}),
+        ("SVMRegressor", {"kernel_type": "RBF", "kernel_params": [0.5, 0, 0], "n_supports": 1, "rho": [0.0],
+                          "coefficients": [1.0], "support_vectors": [0.1, 0.2, 0.3, 0.4]}),
+    ]  # fmt: skip
+    for op, attributes in cases:
+        model, feeds = model_of(op, [x], **attributes)
+        expected = tenon.InferenceSession(model).run(None, feeds)
+        session = tenon.InferenceSession(with_symbols(model))
+        assert_close(session.run(None, feeds), expected)
+        if op not in ["Normalizer", "OneHotEncoder"]:
+            with pytest.raises(tenon.Error):
+                session.run(None, {"x0": x[:, :2]})
+
+
+def test_trees_may_be_folded(random):
+    nodes, leaves = forest(random)
+    rest = dict(n_targets=1, **nodes, **weights_of(random, leaves, [0], "target"))
+    x = rows_of(random)
+    model, _ = model_of("TreeEnsembleRegressor", [x], constants=(0,), **rest)
+    assert_close(tenon.InferenceSession(model).run(None, {}), ours("TreeEnsembleRegressor", x, **rest))

@@ -13,6 +13,7 @@
 // nodes, and tensors from a host may change at any time.
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "device/parallel.h"
 #include "device/scratch.h"
@@ -36,10 +37,12 @@ constexpr int32_t kOrMissing = 8;  // added to a test that NaN passes
 enum class Aggregate : int64_t { Sum, Least, Greatest };
 
 struct Node {
-  int32_t feature, test, passed, failed;
+  int32_t feature, test;
+  int32_t branches[2];  // if the test passes, if not: an index, since a jump would be mispredicted
 };
 
-constexpr int64_t kBlock = 64;          // rows that walk a tree one after the other
+constexpr int64_t kBlock = 64;          // rows that walk a tree before the next tree
+constexpr size_t kTogether = 8;         // walks at a time
 constexpr int64_t kStepsWorth = 16384;  // nodes to visit that are worth another thread
 
 // Element i of memory that may be unaligned.
@@ -121,31 +124,61 @@ class Ensemble {
   }
 
  private:
-  // Tree by tree, so that a tree stays in the cache.
+  struct Walk {
+    int64_t row;
+    int32_t branch;  // that it takes next
+  };
+
+  // Tree by tree, so that a tree stays in the cache, and some walks at a time.
   void add_rows(int64_t begin, int64_t end, Ticker& ticker) {
     std::fill(y_ + begin * outputs_, y_ + end * outputs_, T{0});
+    Walk walks[kTogether];
+    size_t count = 0;
     for (int64_t tree = 0; tree < tree_count_; ++tree) {
       const auto root = load<int32_t>(roots_, tree);
-      for (int64_t row = begin; row < end; ++row) add_leaf(row, leaf_of(row, root, ticker), ticker);
+      check_branch(-1, root);
+      for (int64_t row = begin; row < end; ++row) {
+        walks[count++] = {row, root};
+        if (count < kTogether) continue;
+        finish(walks, ticker);
+        count = 0;
+      }
+    }
+    finish(std::span(walks, count), ticker);
+  }
+
+  // Takes a step of each walk in turn, since the next step of one waits for memory.
+  void finish(std::span<Walk> walks, Ticker& ticker) {
+    for (bool walking = true; walking;) {
+      walking = false;
+      for (Walk& walk : walks) {
+        if (walk.branch < 0) continue;
+        walk.branch = step(walk);
+        walking |= walk.branch >= 0;
+      }
+      ticker.tick(kTogether * sizeof(Node));
+    }
+    for (const Walk& walk : walks) {
+      add_leaf(walk.row, -1 - static_cast<int64_t>(walk.branch), ticker);
     }
   }
 
-  int64_t leaf_of(int64_t row, int32_t branch, Ticker& ticker) const {
-    const char* values = x_ + row * features_ * static_cast<int64_t>(sizeof(T));
-    int32_t last = -1;
-    while (branch >= 0) {
-      ticker.tick();
-      if (branch <= last || branch >= node_count_)
-        fail(kName, cat("a branch from node ", last, " to node ", branch, " of ", node_count_));
-      last = branch;
-      const Node node = load<Node>(nodes_, branch);
-      if (node.feature < 0 || node.feature >= features_)
-        fail(kName, cat("feature ", node.feature, " of rows of ", features_));
-      const bool passed =
-          passes(load<T>(values, node.feature), load<T>(splits_, branch), node.test);
-      branch = passed ? node.passed : node.failed;
-    }
-    return -1 - static_cast<int64_t>(branch);
+  // The branch that a walk takes from its node.
+  int32_t step(const Walk& walk) const {
+    const int32_t at = walk.branch;
+    const char* values = x_ + walk.row * features_ * static_cast<int64_t>(sizeof(T));
+    const Node node = load<Node>(nodes_, at);
+    if (node.feature < 0 || node.feature >= features_)
+      fail(kName, cat("feature ", node.feature, " of rows of ", features_));
+    const bool passed = passes(load<T>(values, node.feature), load<T>(splits_, at), node.test);
+    const int32_t to = node.branches[passed ? 0 : 1];
+    check_branch(at, to);
+    return to;
+  }
+
+  void check_branch(int32_t from, int32_t to) const {
+    if (to >= 0 && (to <= from || to >= node_count_))
+      fail(kName, cat("a branch from node ", from, " to node ", to, " of ", node_count_));
   }
 
   void add_leaf(int64_t row, int64_t leaf, Ticker& ticker) {
