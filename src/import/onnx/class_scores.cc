@@ -16,7 +16,7 @@ Operand feature_rows(NodeContext& cx, DataType dtype) {
 }
 
 Operand feature_rows(NodeContext& cx, DataType dtype, int64_t features) {
-  const Operand x = feature_rows(cx, dtype);
+  Operand x = feature_rows(cx, dtype);
   const Dims dims = cx.dims(x);
   const auto found = dims[1].as_const();
   if (!found) return cx.b.match_shape(x, {dims[0], features});

@@ -23,7 +23,7 @@ Operand product(NodeContext& cx, const Operand& x, const Numbers& matrix, int64_
 Operand linear_scores(NodeContext& cx, const Numbers& coefficients, const Numbers& intercepts,
                       size_t outputs) {
   const int64_t features = features_of(cx, "coefficients", coefficients.size(), outputs);
-  const Operand y =
+  Operand y =
       product(cx, feature_rows(cx, f32, features), coefficients, static_cast<int64_t>(outputs));
   if (intercepts.empty()) return y;
   return cx.add(y, numbers(cx, {size_of(intercepts)}, intercepts));
@@ -82,7 +82,7 @@ class Kernel {
       const Operand squares = cx.reduce("reduce_sum", cx.mul(away, away), {2}, false);
       return cx.op("exp", {cx.mul(squares, number(-gamma))});
     }
-    const Operand dot = product(cx, x, vectors, count);
+    Operand dot = product(cx, x, vectors, count);
     if (type_ == "LINEAR") return dot;
     const Operand line = cx.add(cx.mul(dot, number(gamma)), number(offset));
     if (type_ == "SIGMOID") return cx.op("tanh", {line});

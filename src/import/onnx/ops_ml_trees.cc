@@ -249,7 +249,7 @@ Operands tree_ensemble_classifier(NodeContext& cx) {
 
 // A list with an entry per node.
 Ints node_ints(NodeContext& cx, const char* name, size_t count) {
-  const Ints list = cx.attr_ints(name);
+  Ints list = cx.attr_ints(name);
   require_size(cx, name, list.size(), count);
   return list;
 }

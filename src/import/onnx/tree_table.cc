@@ -150,7 +150,7 @@ Operand tree_scores(NodeContext& cx, const Operand& x, const TreeNodes& trees, i
     return graph::constant(make_tensor(dtype, {static_cast<int64_t>(values.size())}, values));
   };
   const int64_t kind = aggregate == Aggregate::Min ? 1 : aggregate == Aggregate::Max ? 2 : 0;
-  const Operand y = cx.op(
+  Operand y = cx.op(
       "tree_ensemble",
       {x, constant_of(layout.nodes, {count, 4}), floats(layout.splits), constant_of(layout.roots),
        constant_of(leaves.begins), constant_of(leaves.targets), floats(leaves.weights)},

@@ -234,7 +234,7 @@ Tensor tree_ensemble(const Tensor& x, const Tensor& nodes, const Tensor& splits,
   if (leaves.dim(0) < 1) fail(kName, "'leaves' is empty, expected where the first leaf begins");
   if (aggregate < 0 || aggregate > static_cast<int64_t>(Aggregate::Greatest))
     fail(kName, cat("aggregate is ", aggregate, ", expected 0 to 2"));
-  const Tensor y = allocate_tensor(std::vector<int64_t>{x.dim(0), outputs}, x.dtype());
+  Tensor y = allocate_tensor(std::vector<int64_t>{x.dim(0), outputs}, x.dtype());
   if (y.count() == 0) return y;
   auto run = [&]<class T>(T) {
     Ensemble<T>(x, nodes, splits, roots, leaves, targets, weights, y,
