@@ -252,6 +252,27 @@ void library(Meter& meter) {
   meter.report("tenon.det");
 }
 
+// A tree that is a chain of nodes, of which no test passes, to a leaf with many weights.
+void trees(Meter& meter) {
+  const int64_t n = 2000000, one = 1;
+  auto integers = [](std::vector<int64_t> shape, std::vector<int32_t> values) {
+    return Tensor::copy_of<int32_t>(shape, i32, values);
+  };
+  std::vector<int32_t> nodes;
+  for (int32_t i = 1; i <= n; ++i) nodes.insert(nodes.end(), {0, 3, -1, i < n ? i : -1});
+  const std::vector<float> least(9, -1);
+  const Tensor x = Tensor::copy_of<float>(std::vector<int64_t>{9, 1}, f32, least);
+  const Tensor table = integers({n, 4}, nodes), each = numbers({n});
+  const Tensor root = integers({1}, {0}), leaf = integers({2}, {0, static_cast<int32_t>(n)});
+  const Tensor targets = integers({n}, std::vector<int32_t>(static_cast<size_t>(n)));
+  meter.start();
+  call("tenon.tree_ensemble", {x, table, each, root, leaf, targets, each, one, int64_t{0}});
+  meter.report("tenon.tree_ensemble");
+  const int64_t classes = 1000;
+  call("tenon.pairwise_coupling", {numbers({1, classes * (classes - 1) / 2}), classes});
+  meter.report("tenon.pairwise_coupling");
+}
+
 void arrays_and_strings(Meter& meter) {
   Array<Any> array;
   for (int64_t i = 0; i < 5000000; ++i) array.push_back(i);
@@ -291,6 +312,7 @@ int run(int argc, char** argv) {
   readers_and_passes(meter);
   kernels(meter);
   library(meter);
+  trees(meter);
   arrays_and_strings(meter);
   if (!model.empty()) {
     meter.start();

@@ -19,6 +19,7 @@
 #include "device/scratch.h"
 #include "library/argument/argument.h"
 #include "library/ml/functions.h"
+#include "support/bulk.h"
 #include "support/poll.h"
 
 namespace tenon::ml {
@@ -111,7 +112,9 @@ class Ensemble {
         weight_count_(weights.dim(0)),
         outputs_(y.dim(1)),
         aggregate_(aggregate) {
-    if (aggregate != Aggregate::Sum) has_weight_.assign(static_cast<size_t>(y.count()), false);
+    if (aggregate == Aggregate::Sum) return;
+    has_weight_.resize(static_cast<size_t>(y.count()));
+    fill_memory(has_weight_.data(), 0, has_weight_.size());
   }
 
   void run() {
@@ -131,7 +134,9 @@ class Ensemble {
 
   // Tree by tree, so that a tree stays in the cache, and some walks at a time.
   void add_rows(int64_t begin, int64_t end, Ticker& ticker) {
-    std::fill(y_ + begin * outputs_, y_ + end * outputs_, T{0});
+    const size_t bytes = static_cast<size_t>((end - begin) * outputs_) * sizeof(T);
+    fill_memory(y_ + begin * outputs_, 0, bytes);
+    ticker.tick(bytes);
     Walk walks[kTogether];
     size_t count = 0;
     for (int64_t tree = 0; tree < tree_count_; ++tree) {
@@ -200,10 +205,10 @@ class Ensemble {
       y_[at] += weight;
       return;
     }
-    auto&& has_weight = has_weight_[static_cast<size_t>(at)];
+    uint8_t& has_weight = has_weight_[static_cast<size_t>(at)];
     const bool better = aggregate_ == Aggregate::Least ? weight < y_[at] : weight > y_[at];
-    if (!has_weight || better) y_[at] = weight;
-    has_weight = true;
+    if (has_weight == 0 || better) y_[at] = weight;
+    has_weight = 1;
   }
 
   const char *x_, *nodes_, *splits_, *roots_, *leaves_, *targets_, *weights_;
