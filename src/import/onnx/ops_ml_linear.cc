@@ -1,5 +1,5 @@
-// Linear models and support vector machines of ai.onnx.ml. Where ONNX is vague, they compute what
-// ONNX Runtime does. Its specification: docs/Operators-ml.md of ONNX.
+// Linear models and support vector machines of ai.onnx.ml. Their specification:
+// docs/Operators-ml.md of ONNX. Where it is vague, they compute what ONNX Runtime does.
 
 #include "import/onnx/class_scores.h"
 

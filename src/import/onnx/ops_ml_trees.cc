@@ -1,5 +1,10 @@
-// Ensembles of decision trees of ai.onnx.ml. Where ONNX is vague, they compute what ONNX Runtime
-// does. Their specification: docs/Operators-ml.md and Changelog-ml.md of ONNX.
+// Ensembles of decision trees of ai.onnx.ml. Their specification: docs/Operators-ml.md and
+// Changelog-ml.md of ONNX.
+//
+// Where ONNX is vague, they compute what ONNX Runtime does. Where that contradicts ONNX, they
+// follow ONNX: the label of a row is that of its greatest score, even if two classes have weights
+// or a class has none, and base values are added to targets without weights. What converters don't
+// write is refused then.
 
 #include <algorithm>
 #include <cmath>
@@ -80,7 +85,7 @@ class NumberedTrees {
     const std::vector<std::string> modes = cx_.attr_strings("nodes_modes");
     const Reals splits(cx_, "nodes_values");
     Ints missing = cx_.attr_ints("nodes_missing_value_tracks_true");
-    for (const char* name : {"nodes_hitrates", "nodes_hitrates_as_tensor"}) cx_.ignore(name);
+    for (const char* rates : {"nodes_hitrates", "nodes_hitrates_as_tensor"}) cx_.ignore(rates);
     trees.features = cx_.attr_ints("nodes_featureids");
     const size_t count = ids.size();
     if (missing.empty()) missing.resize(count);
@@ -99,12 +104,7 @@ class NumberedTrees {
       places_.emplace_back(tree_ids[i], ids[i], i);
       leaf_of_.push_back(trees.tests[i] == kLeaf ? trees.leaves++ : -1);
     }
-    std::sort(places_.begin(), places_.end());
-    for (size_t i = 1; i < count; ++i) {
-      const auto& [tree, id, _] = places_[i];
-      if (std::get<0>(places_[i - 1]) == tree && std::get<1>(places_[i - 1]) == id)
-        cx_.invalid(cat("node ", id, " of tree ", tree, " twice"), "each node once");
-    }
+    sort_places();
     trees.passed.resize(count);
     trees.failed.resize(count);
     for (size_t i = 0; i < count; ++i) {
@@ -113,6 +113,15 @@ class NumberedTrees {
       trees.failed[i] = branch_to(tree_ids[i], if_false[i]);
     }
     add_roots();
+  }
+
+  void sort_places() {
+    std::sort(places_.begin(), places_.end());
+    for (size_t i = 1; i < places_.size(); ++i) {
+      const auto& [tree, id, _] = places_[i];
+      if (std::get<0>(places_[i - 1]) == tree && std::get<1>(places_[i - 1]) == id)
+        cx_.invalid(cat("node ", id, " of tree ", tree, " twice"), "each node once");
+    }
   }
 
   // In the order of the trees' first nodes.
@@ -163,9 +172,9 @@ class NumberedTrees {
   }
 
   NodeContext& cx_;
-  std::vector<std::tuple<int64_t, int64_t, size_t>>
-      places_;    // tree and number of each node, sorted
-  Ints leaf_of_;  // the leaf that a node is, or -1
+  using Place = std::tuple<int64_t, int64_t, size_t>;
+  std::vector<Place> places_;  // the tree and number of each node, and where it is listed; sorted
+  Ints leaf_of_;               // the leaf that a listed node is, or -1
 };
 
 // X in the type that the trees compute in.
