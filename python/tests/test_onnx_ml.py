@@ -744,3 +744,54 @@ def test_trees_may_be_folded(random):
     x = rows_of(random)
     model, _ = model_of("TreeEnsembleRegressor", [x], constants=(0,), **rest)
     assert_close(tenon.InferenceSession(model).run(None, {}), ours("TreeEnsembleRegressor", x, **rest))
+
+
+# ---- without ONNX Runtime ----
+
+
+def cases_of_the_reference(random):
+    """(operator, inputs, the rest) for ONNX's reference, which defines the operators in Python."""
+    x = rows_of(random, integers=True)
+    nan = rows_of(random, integers=True, nan=True)
+    nodes, leaves = forest(random, modes=MODES[:5], missing=True, integers=True)
+    for aggregate in ["SUM", "AVERAGE", "MIN", "MAX"]:
+        rest = weights_of(random, leaves, [0, 1], "target", base=[0.5, 1.0])
+        yield "TreeEnsembleRegressor", [nan], dict(n_targets=2, aggregate_function=aggregate, **nodes, **rest)
+    for post in POSTS[:3]:
+        rest = weights_of(random, leaves, [0, 1, 2], "class")
+        yield "TreeEnsembleClassifier", [nan], dict(outputs=LABELS, classlabels_int64s=[4, 2, 7], post_transform=post,
+                                                    **nodes, **rest)  # fmt: skip
+    yield "TreeEnsemble", [nan], dict(version=5, **ensemble(random, members=True))
+    yield "LinearRegressor", [x], dict(coefficients=random.normal(size=8).tolist(), intercepts=[0.1, 0.2], targets=2)
+    yield "LinearClassifier", [x], dict(outputs=LABELS, coefficients=random.normal(size=12).tolist(), multi_class=1,
+                                        intercepts=[0.1, 0.2, 0.3], classlabels_ints=[4, 2, 7],
+                                        post_transform="SOFTMAX")  # fmt: skip
+    for kernel, params in KERNELS:
+        if params[2] == 1.5:  # it takes whole degrees only
+            continue
+        vectors = random.normal(size=24).tolist()
+        small = {"kernel_type": kernel, "kernel_params": params, "support_vectors": vectors}
+        yield "SVMRegressor", [x / 4], dict(n_supports=6, coefficients=[0.5, -1, 0.3, 1, 2, -1], rho=[0.3], **small)
+        machine = {**svm(random, [3, 1, 2], features=4), **small}  # it doesn't couple probabilities as libsvm does
+        yield "SVMClassifier", [x / 4], dict(outputs=LABELS, **machine)
+    yield "Scaler", [x], dict(offset=[0.5, -1.0, 2.0, 0.0], scale=[1.5, 0.25, -2.0, 1.0])
+    for norm in ["MAX", "L1", "L2"]:
+        yield "Normalizer", [np.abs(x) + 1], dict(norm=norm)
+    yield "Binarizer", [x], dict(threshold=0.5)
+    yield "Imputer", [nan], dict(imputed_value_floats=[1.0, 2.0, 3.0, 4.0], replaced_value_float=np.nan)
+    yield "ArrayFeatureExtractor", [x, np.array([2, 0])], {}
+    yield "FeatureVectorizer", [x, nan], dict(inputdimensions=[4, 4])
+    yield "OneHotEncoder", [x.astype("int64")], dict(cats_int64s=[1, -2, 0])
+    yield "LabelEncoder", [x.astype("int64")], dict(outputs=(("y", "int64"),), keys_int64s=[1, -2, 0],
+                                                    values_int64s=[5, 6, 7], default_int64=8)  # fmt: skip
+
+
+def test_against_the_reference(random):
+    reference = pytest.importorskip("onnx.reference")
+    for op, inputs, rest in cases_of_the_reference(random):
+        model, feeds = model_of(op, inputs, **rest)
+        found = tenon.InferenceSession(model).run(None, feeds)
+        expected = reference.ReferenceEvaluator(model).run(None, feeds)
+        assert len(found) == len(expected)
+        for y, z in zip(found, expected):
+            np.testing.assert_allclose(y, np.reshape(z, y.shape), rtol=2e-4, atol=2e-4, err_msg=op)
