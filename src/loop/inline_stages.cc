@@ -14,6 +14,8 @@ namespace {
 
 // The most costly body that is recomputed wherever it is read instead of stored.
 constexpr int64_t kCheap = 5 * kSimpleCost;
+// And of a factor that a product widens.
+constexpr int64_t kCheapWidening = 4 * kCheap;
 
 // Whether an element read at `at` is read again at another point of the stage. (May be true
 // wrongly.)
@@ -57,12 +59,13 @@ bool has_factor(const Stage& s, const Load& load) {
   return product.op == BinaryOp::kMul && (product.a.get() == &load || product.b.get() == &load);
 }
 
-// Whether a result has more bytes than the elements that it is computed from.
+// Whether a result has more bytes than an element that it is computed from, by few operations, as
+// dequantising does.
 bool widens(const Stage& s) {
+  if (cost(s.body) > kCheapWidening) return false;
   bool narrow = false;
-  for_each_load(s, [&](const Load& l) {
-    narrow = narrow || l.buffer->dtype.bytes() < s.out->dtype.bytes();
-  });
+  for_each_load(
+      s, [&](const Load& l) { narrow = narrow || l.buffer->dtype.bytes() < s.out->dtype.bytes(); });
   return narrow;
 }
 

@@ -150,8 +150,9 @@ Work work_of(const Stage& s, const std::vector<Ref<const Var>>& leading,
     body = simplified(substitute(body, values));
     at = at.map([&](const ExprRef& e) { return substitute(e, values); });
   }
-  // Summed axes too, in the same order: such as blocks that share a scale.
-  for (int round = 0; round < 8; ++round) {
+  // Reduced axes too, in the same order, such as blocks that share a scale. Not those of an arg
+  // reduction, whose result is a place on its only axis.
+  for (int round = 0; round < 8 && !is_arg_reduction(s.reduction); ++round) {
     const auto split = find_split(body, w.reduce, /*panels=*/false);
     if (!split) break;
     const Axis v = w.reduce[split->axis];

@@ -570,6 +570,21 @@ TEST(Schedule, BlocksOfASummedAxis) {
   }
 }
 
+// The place of the greatest element is one on the whole axis, whatever divides its variable.
+TEST(Schedule, ArgReductionsKeepTheirAxis) {
+  Agreement a;
+  auto x = buffer("x", f32, {n, Dim(8)}), s = buffer("s", f32, {Dim(2)}), y = buffer("y", i64, {n});
+  const auto c = compute_of({x, s},
+                            {reduce_stage(y, Reduction::kArgMaxFirst, {8},
+                                          [&](const Indices& i, const Indices& q) {
+                                            const ExprRef block =
+                                                binary(BinaryOp::kFloorDiv, q[0], index(4));
+                                            return at(x, {i[0], q[0]}) * at(s, {block});
+                                          })},
+                            {y});
+  a.check(c, {a.random({50, 8}), a.random({2})}, 0);
+}
+
 // Words of four bytes are multiplied as elements are. Rows of one run are read in place; several
 // runs of a window too, if they aren't short; others, and those of symbolic sizes, are packed.
 TEST(Schedule, WordsOfBytes) {

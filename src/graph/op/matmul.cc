@@ -164,7 +164,7 @@ void register_matmul(OperatorTable& table) {
                           {"b_zero", kBytes, OperandSpec::kOptional}},
              .attrs = {},
              .summary = "the product of (a - a_zero) and (b - b_zero) in i32; a zero point "
-                        "broadcasts to its operand, as whose dtype it has",
+                        "broadcasts to its operand and has its dtype",
              .infer = infer_matmul_integer,
              .lower = lower_matmul_integer,
              .sample = sample_matmul_integer});

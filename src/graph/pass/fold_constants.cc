@@ -28,30 +28,57 @@ struct Foldable {
   std::vector<VarRef> results;
 };
 
-// The variables that only products, as their matrix on the right, and look-ups use. They read a
-// dequantised constant element by element, so that it needn't be stored in more bits.
-std::unordered_set<const Var*> read_in_place(const FunctionRef& function) {
-  std::unordered_map<const Var*, int64_t> uses;
-  const auto count = [&](const auto& self, const BlockRef& block) -> void {
+// The variables of dequantised numbers that one product, as its matrix on the right, or one look-up
+// in the same block uses, and those of the packed numbers that these dequantise. What uses them
+// reads them element by element, so that they needn't be stored in more bits.
+class ReadInPlace {
+ public:
+  std::unordered_set<const Var*> find(const FunctionRef& function) {
+    uses_ = count_uses(function);
+    visit(function->body);
+    return std::move(found_);
+  }
+
+ private:
+  void visit(const BlockRef& block) {
+    std::unordered_map<const Var*, const Call*> dequantised;  // in this block
+    std::unordered_map<const Var*, const Call*> unpacked;
     for (const auto& binding : block->bindings) {
-      for_each_block(binding->value, [&](const BlockRef& inner) { self(self, inner); });
-      const Call* call = binding->value.as<Call>();
-      if (!call) continue;
-      if (is_op(*call, op::matmul)) {
+      for_each_block(binding->value, [this](const BlockRef& inner) { visit(inner); });
+      if (const Call* call = as_op(binding->value, op::dequantize_linear)) {
+        if (is_narrow(*call, *binding)) dequantised[binding->var.get()] = call;
+      } else if (const Call* call = as_op(binding->value, op::unpack_bits)) {
+        unpacked[binding->var.get()] = call;
+      } else if (const Call* call = as_op(binding->value, op::matmul)) {
         const TensorType* matrix = known_tensor(call->args[1]);
-        if (matrix && matrix->rank == 2) ++uses[call->args[1].as<Var>()];
-      } else if (is_op(*call, op::gather)) {
-        ++uses[call->args[0].as<Var>()];
+        if (matrix && matrix->rank == 2) add(call->args[1].as<Var>(), dequantised, unpacked);
+      } else if (const Call* call = as_op(binding->value, op::gather)) {
+        add(call->args[0].as<Var>(), dequantised, unpacked);
       }
     }
-  };
-  count(count, function->body);
-  std::unordered_set<const Var*> found;
-  for (const auto& [var, all] : count_uses(function)) {
-    if (auto it = uses.find(var); it != uses.end() && it->second == all) found.insert(var);
   }
-  return found;
-}
+
+  // Whether enough is gained by not folding it.
+  static bool is_narrow(const Call& dequantise, const Binding& binding) {
+    constexpr int64_t kSmall = 1 << 12;
+    const auto bytes = constant_bytes(binding.var->type);
+    const TensorType *from = known_tensor(dequantise.args[0]),
+                     *to = known_tensor(binding.var->type);
+    return bytes && *bytes > kSmall && from && to && from->dtype.bytes() < to->dtype.bytes();
+  }
+
+  void add(const Var* var, const std::unordered_map<const Var*, const Call*>& dequantised,
+           const std::unordered_map<const Var*, const Call*>& unpacked) {
+    auto it = dequantised.find(var);
+    if (it == dequantised.end() || uses_.at(var) != 1) return;
+    found_.insert(var);
+    const Var* packed = it->second->args[0].as<Var>();
+    if (unpacked.contains(packed) && uses_.at(packed) == 1) found_.insert(packed);
+  }
+
+  std::unordered_map<const Var*, int64_t> uses_;
+  std::unordered_set<const Var*> found_;
+};
 
 // How many bytes folding may still create.
 struct Budget {
@@ -66,7 +93,7 @@ class Finder {
 
   Foldable find(const FunctionRef& function) {
     uses_ = count_uses(function);
-    if (keeps_narrow_) in_place_ = read_in_place(function);
+    if (keeps_narrow_) in_place_ = ReadInPlace().find(function);
     visit(function->body);
     Foldable out;
     out.bindings = std::move(folded_);
@@ -99,13 +126,10 @@ class Finder {
 
   bool may_fold(const Binding& binding) const {
     const Operator* op = operator_of(binding.value);
-    if (!op || op->read_through || (!op->lower && !op->view)) return false;
+    if (!op || (!op->lower && !op->view) || in_place_.contains(binding.var.get())) return false;
     auto bytes = constant_bytes(binding.var->type);
     auto* call = binding.value.as<Call>();
-    constexpr int64_t kSmall = 1 << 12;
-    const bool stays_narrow = is_op(*call, op::dequantize_linear) &&
-                              in_place_.contains(binding.var.get()) && bytes && *bytes > kSmall;
-    if (stays_narrow) return false;
+    if (op->read_through && !is_op(*call, op::unpack_bits)) return false;
     for (const Operand& arg : call->args) {
       if (arg && !arg.is<Constant>() && !members_.contains(arg.get())) return false;
     }

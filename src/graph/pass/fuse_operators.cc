@@ -197,8 +197,8 @@ class Grouping {
     const TypeRef& type = p.binding->var->type;
     for (int c : consumers_.at(i)) {
       const Node& consumer = nodes_[c];
-      // Contractions read each element many times, and their schedules need plain buffers. A
-      // constant is dequantised as they pack it.
+      // Contractions read each element many times, and their schedules need plain buffers. A matmul
+      // dequantises a constant as it packs it.
       if (consumer.op->kind == OpKind::kContraction && !p.op->read_through &&
           !(is_op(*consumer.call, op::matmul) &&
             is_dequantised_constant(p.binding->value, definition_))) {

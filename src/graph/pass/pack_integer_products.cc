@@ -50,6 +50,7 @@ class Packer : public Rewriter {
       return Operand();
     }
     const Side a = side(call, 0, u8), b = side(call, 1, i8);
+    if (left->rank == 1 && b.zero && known_tensor(b.zero)->rank > 1) return Operand();
     const Dim &depth = right->dims[right->dims.size() - 2], &columns = right->dims.back();
     if (b.zero && !depth.is_const()) return Operand();
     const auto words_deep = ceildiv(depth, Dim(4)).as_const();
@@ -75,7 +76,8 @@ class Packer : public Rewriter {
     }
     const Side w = side(call, 1, i8);
     if (w.zero) return Operand();
-    const Side x = side(call, 0, u8);
+    Side x = side(call, 0, u8);
+    if (x.zero && known_tensor(x.zero)->rank > 0) x.zero = reshaped(at(), x.zero, {});
     const size_t rank = weights->dims.size();
     const int64_t columns = *weights->dims[rank - 1].as_const();
     int64_t depth = (*weights->dims[rank - 2].as_const() + 3) / 4;

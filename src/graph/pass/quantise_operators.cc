@@ -1,7 +1,9 @@
 #include "graph/pass/quantise_operators.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+#include <unordered_map>
 
 #include "graph/ir/rewrite.h"
 #include "graph/pass/permutation.h"
@@ -23,6 +25,11 @@ Tensor constant_tensor(const Operand& operand) {
   return constant ? constant->value.try_as<Tensor>().value_or(Tensor()) : Tensor();
 }
 
+// Whether a scale is far from where a product or quotient of two could leave the range of f32.
+bool is_moderate(double scale) {
+  return scale >= 1e-10 && scale <= 1e10;
+}
+
 // Whether both are absent, or constants of one element with the same bits.
 bool is_same_number(const Operand& a, const Operand& b) {
   if (!a || !b) return !a && !b;
@@ -37,6 +44,8 @@ Operand zero_of(const Call& call) {
 
 class Quantiser : public Rewriter {
  protected:
+  void enter(const FunctionRef&) override { constants_.clear(); }
+
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     Operand y;
     if (const Call* call = as_op(value, op::matmul)) {
@@ -58,7 +67,10 @@ class Quantiser : public Rewriter {
     const TensorType* right = known_tensor(call.args[1]);
     if (!a || !right || right->rank < 2) return Operand();
     const auto b = weights(call.args[1], right->rank - 1);
-    if (!b || (right->rank > 2 && known_tensor(b->scale)->rank > 0)) return Operand();
+    if (!b || (right->rank > 2 && known_tensor(b->scale)->rank > 0) ||
+        !sum_fits(right->dims[right->dims.size() - 2])) {
+      return Operand();
+    }
     const Operand product = make(op::matmul_integer, {a->integers, b->integers, a->zero, b->zero});
     return make(op::mul, {as_float(product), make(op::mul, {a->scale, b->scale})});
   }
@@ -68,7 +80,9 @@ class Quantiser : public Rewriter {
     if (!x || is_channels_last(call)) return Operand();
     const auto a = dequantised(call.args[0]);
     const auto w = weights(call.args[1], 0);
-    if (!a || !w || !is_constant(w->integers, 1)) return Operand();
+    if (!a || !w || !is_constant(w->integers)) return Operand();
+    const TensorType& kernel = *known_tensor(call.args[1]);
+    if (!sum_fits(product({kernel.dims.begin() + 1, kernel.dims.end()}))) return Operand();
     const Operand product =
         make(op::conv_integer, {a->integers, w->integers, a->zero, w->zero}, call.attrs);
     const size_t rank = x->dims.size();
@@ -76,6 +90,12 @@ class Quantiser : public Rewriter {
     const Operand y = make(op::mul, {as_float(product), scale});
     if (call.args.size() < 3 || !call.args[2]) return y;
     return make(op::add, {y, per_channel(call.args[2], rank)});
+  }
+
+  // Whether a sum of so many products of bytes, less zero points, fits i32.
+  static bool sum_fits(const Dim& count) {
+    constexpr int64_t kMost = (int64_t{1} << 31) / (255 * 255);
+    return count.is_const() && *count.as_const() <= kMost;
   }
 
   // The call of dequantize_linear from 8 bits to f32 that makes `operand`, or null.
@@ -134,16 +154,18 @@ class Quantiser : public Rewriter {
   // ---- movement ----
 
   Operand moved(const Call& quantise) {
+    constexpr OperatorName kSelecting[] = {op::expand, op::max_pool, op::reshape, op::slice,
+                                           op::transpose};
     const ExprRef definition = builder().definition_of(quantise.args[0]);
-    const Operator* mover = definition ? operator_of(definition) : nullptr;
-    if (!mover) return Operand();
+    if (!definition || !definition.as<Call>()) return Operand();
     const Call& call = *definition.as<Call>();
-    const bool selects = mover->kind == OpKind::kMovement || is_op(call, op::max_pool);
+    const bool selects = std::ranges::any_of(
+        kSelecting, [&](const OperatorName& name) { return is_op(call, name); });
     if (!selects || call.args.size() != 1) return Operand();
     const Call* before = dequantisation(call.args[0]);
     const bool same = before && is_same_number(before->args[1], quantise.args[1]) &&
                       is_same_number(zero_of(*before), zero_of(quantise)) &&
-                      *single_number(quantise.args[1]) > 0;
+                      is_moderate(*single_number(quantise.args[1]));
     const Operand zero = zero_of(quantise);
     const DataType dtype =
         zero ? known_tensor(zero)->dtype : quantise.attrs.at("dtype").as<DataType>();
@@ -154,15 +176,13 @@ class Quantiser : public Rewriter {
   // ---- scales ----
 
   // Terms of a sum are followed to this depth.
-  static constexpr int kMaxDepth = 8;
+  static constexpr int kMaxDepth = 4;
 
   Operand with_scale_inside(const Call& quantise) {
     const auto scale = single_number(quantise.args[1]);
     const TensorType *type = known_tensor(quantise.args[1]), *x = known_tensor(quantise.args[0]);
-    // Far from where a quotient could leave the range of f32.
-    constexpr double kLeast = 1e-10, kGreatest = 1e10;
-    if (!scale || !type || !x || x->dtype != f32 || type->dtype != f32 || *scale < kLeast ||
-        *scale > kGreatest || !may_divide(quantise.args[0], kMaxDepth)) {
+    if (!scale || !type || !x || x->dtype != f32 || type->dtype != f32 || !is_moderate(*scale) ||
+        *scale == 1 || !may_divide(quantise.args[0], kMaxDepth)) {
       return Operand();
     }
     const Operand inside = divided(quantise.args[0], as_number(quantise.args[1]));
@@ -179,17 +199,17 @@ class Quantiser : public Rewriter {
     if (is_op(*call, op::add)) {
       bool some = false;
       for (const Operand& term : call->args) {
-        if (is_constant(term, depth)) continue;
+        if (is_constant(term)) continue;
         if (!may_divide(term, depth - 1)) return false;
         some = true;
       }
       return some;
     }
     if (is_op(*call, op::mul)) {
-      return (is_constant(call->args[1], depth) && is_integer(call->args[0])) ||
-             (is_constant(call->args[0], depth) && is_integer(call->args[1]));
+      return (is_constant(call->args[1]) && is_integer(call->args[0])) ||
+             (is_constant(call->args[0]) && is_integer(call->args[1]));
     }
-    return is_op(*call, op::dequantize_linear) && is_constant(call->args[1], depth);
+    return is_op(*call, op::dequantize_linear) && is_constant(call->args[1]);
   }
 
   // Whether `x` is cast from integers.
@@ -202,7 +222,7 @@ class Quantiser : public Rewriter {
 
   // x / scale for an x that may be divided.
   Operand divided(const Operand& x, const Operand& scale) {
-    if (is_constant(x, kMaxDepth)) return make(op::div, {x, scale});
+    if (is_constant(x)) return make(op::div, {x, scale});
     const Call& call = *builder().definition_of(x).as<Call>();
     std::vector<Operand> args = call.args.to_vector();
     if (is_op(call, op::relu)) {
@@ -210,22 +230,27 @@ class Quantiser : public Rewriter {
     } else if (is_op(call, op::add)) {
       for (Operand& term : args) term = divided(term, scale);
     } else {  // the constant factor of a product, or the scale of dequantize_linear
-      const size_t factor = is_constant(args[1], kMaxDepth) ? 1 : 0;
+      const size_t factor = is_constant(args[1]) ? 1 : 0;
       args[factor] = make(op::div, {args[factor], scale});
     }
     return make(call.callee, args, call.attrs);
   }
 
-  // Whether folding will find `x` constant.
-  bool is_constant(const Operand& x, int depth) {
+  // Whether folding will find `x` constant, as far as a bounded search tells. Each variable is
+  // looked at once.
+  bool is_constant(const Operand& x, int depth = kMaxDepth) {
     if (x.is<Constant>()) return true;
-    const ExprRef definition = depth > 0 ? builder().definition_of(x) : nullptr;
-    const Operator* known = definition ? operator_of(definition) : nullptr;
-    if (!known || known->kind == OpKind::kOpaque) return false;
+    auto* var = x.as<Var>();
+    if (!var || depth == 0) return false;
+    auto [known, is_new] = constants_.try_emplace(var, false);
+    if (!is_new) return known->second;
+    const ExprRef definition = builder().definition_of(x);
+    const Operator* operation = definition ? operator_of(definition) : nullptr;
+    if (!operation || operation->kind == OpKind::kOpaque) return false;
     for (const Operand& arg : definition.as<Call>()->args) {
       if (arg && !is_constant(arg, depth - 1)) return false;
     }
-    return true;
+    return constants_[var] = true;
   }
 
   static Operand one_like(const TensorType& type) {
@@ -237,6 +262,8 @@ class Quantiser : public Rewriter {
   Operand make(std::string_view name, const std::vector<Operand>& args, Attrs attributes = {}) {
     return builder().op(name, args, std::move(attributes));
   }
+
+  std::unordered_map<const Var*, bool> constants_;  // answers of is_constant
 };
 
 }  // namespace

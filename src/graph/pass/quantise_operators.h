@@ -13,13 +13,15 @@ namespace tenon::graph {
 //
 //   and the same for conv with constant weights. Both have 8 bits and parameters of one number; those
 //   of a matrix or of weights may be one per column or output channel.
+//   Sums that might not fit i32 stay floats: those of more than 33,025 products, or of a symbolic
+//   number.
 // - An operator that only moves or selects elements moves the integers, if they are dequantised and
 //   quantised with the same parameters.
 // - Where all that is quantised is a sum of such products and dequantised operands, the constant
 //   factors in it are divided by the scale instead of the sum.
 //
-// The integer sums are exact, so that results differ from those of the float operators by rounding:
-// after quantising, by at most one unit at ties.
+// The integer sums are exact, so that results differ from those of the float operators by their
+// rounding.
 Module quantise_operators(const Module& module, PassContext& cx);
 
 }  // namespace tenon::graph
