@@ -118,6 +118,7 @@ TypeRef infer_windows(InferContext& cx, DataType result) {
   std::vector<Window> windows = windows_of(cx, layout, weight.kernel(dims_of(w)));
   require_windows_fit(cx, windows);
   std::vector<Dim> places;
+  places.reserve(windows.size());
   for (const Window& window : windows) places.push_back(window.count(false));
   return tensor_type(result, layout.join(x.dims[0], out, places));
 }
@@ -155,7 +156,7 @@ std::vector<StageRef> sums_of_products(const LowerContext& cx, const BufferRef& 
   std::vector<Dim> extents = summed_extents(layout, kernel, per_group);
   auto body = [&](const Indices& i, const Indices& r) {
     const auto [c, k] = channel_and_entry(layout, r);
-    Scalar m = i[layout.channel_axis()];
+    const Scalar& m = i[layout.channel_axis()];
     Indices o = layout.places(i), places;
     for (size_t s = 0; s < k.size(); ++s) {
       places.push_back(padded_place(windows[s], false, o[s], k[s]));
@@ -256,7 +257,7 @@ loop::ComputeRef lower_conv_transpose(const LowerContext& cx) {
   std::vector<Dim> extents = summed_extents(layout, kernel, per_group);
   auto body = [&](const Indices& i, const Indices& r) {
     const auto [c, k] = channel_and_entry(layout, r);
-    Scalar m = i[layout.channel_axis()];
+    const Scalar& m = i[layout.channel_axis()];
     Indices o = layout.places(i), places;
     Scalar hit;
     for (size_t s = 0; s < k.size(); ++s) {

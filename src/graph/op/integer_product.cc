@@ -22,7 +22,7 @@ void require_zero_point(InferContext& cx, size_t operand, size_t zero) {
 
 Scalar centred(const LowerContext& cx, size_t operand, size_t zero, const Indices& at) {
   const BufferRef& x = cx.input(operand);
-  const Scalar element = as(i32, load(x, at));
+  Scalar element = as(i32, load(x, at));
   if (!cx.info().has(zero)) return element;
   const BufferRef& z = cx.input(zero);
   Indices place = loop::broadcast_indices(z, at, dims_of(x));

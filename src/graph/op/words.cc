@@ -59,7 +59,7 @@ Column column_of(const Scalar& n, const Dim& columns, const BufferRef& words, co
 // The attribute `columns`; fails if the panels, axis `axis` of operand 1, have fewer.
 Dim columns_of(InferContext& cx, size_t axis) {
   const TensorType& words = cx.tensor(1);
-  const Dim columns = cx.attr_dim("columns");
+  Dim columns = cx.attr_dim("columns");
   cx.require_less_equal(0, columns, "the number of columns is not negative");
   cx.require_less_equal(columns, words.dims[axis] * words.dims.back(),
                         "'columns' and those of all panels");
@@ -208,6 +208,7 @@ TypeRef infer_conv_words(InferContext& cx) {
   const std::vector<Window> windows = windows_of(cx, layout, kernel_of(dims_of(words)));
   require_windows_fit(cx, windows);
   std::vector<Dim> places;
+  places.reserve(windows.size());
   for (const Window& window : windows) places.push_back(window.count(false));
   return tensor_type(i32, layout.join(x.dims[0], columns_of(cx, 0), places));
 }

@@ -165,8 +165,8 @@ class Packer : public Rewriter {
 
   // sum b - k * zb over these axes, for each column.
   Operand sums(const Side& b, const std::vector<int64_t>& axes, bool keepdims, int64_t k) {
-    const Operand sum = at().op(op::reduce_sum, {as_i32(b.x)},
-                                attrs({{"axes", attr_ints(axes)}, {"keepdims", Any(keepdims)}}));
+    Operand sum = at().op(op::reduce_sum, {as_i32(b.x)},
+                          attrs({{"axes", attr_ints(axes)}, {"keepdims", Any(keepdims)}}));
     if (!b.zero) return sum;
     const Operand zeros = at().op(op::mul, {as_i32(b.zero), number(static_cast<int32_t>(k))});
     return at().op(op::sub, {sum, zeros});

@@ -5,8 +5,9 @@
 namespace tenon::graph {
 
 // Packs the right operands of matmul_integer, unless the left one has few rows, and the constant
-// ones of conv_integer (channels last, in one group), four numbers to a word, for CPUs that multiply such words. With a' and b' the operands as
-// u8 and i8, which moves their zero points by 128,
+// ones of conv_integer (channels last, in one group), four numbers to a word, for CPUs that
+// multiply such words. With a' and b' the operands as u8 and i8, which moves their zero points by
+// 128,
 //
 //   sum (a' - za) (b' - zb)  =  sum a' b'  -  za * (sum b' - k * zb)  -  zb * sum a'
 //

@@ -87,7 +87,7 @@ class Quantiser : public Rewriter {
         make(op::conv_integer, {a->integers, w->integers, a->zero, w->zero}, call.attrs);
     const size_t rank = x->dims.size();
     const Operand scale = make(op::mul, {a->scale, per_channel(w->scale, rank)});
-    const Operand y = make(op::mul, {as_float(product), scale});
+    Operand y = make(op::mul, {as_float(product), scale});
     if (call.args.size() < 3 || !call.args[2]) return y;
     return make(op::add, {y, per_channel(call.args[2], rank)});
   }

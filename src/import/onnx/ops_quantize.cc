@@ -16,7 +16,7 @@ int64_t quantised_axis(NodeContext& cx) {
 
 // The zero point in the shape of the scale: where both have one element, their ranks may differ.
 Operand zero_point(NodeContext& cx) {
-  const Operand zero = cx.opt(2);
+  Operand zero = cx.opt(2);
   if (!zero || cx.rank(zero) == cx.rank(1)) return zero;
   const auto is_single = [&](const Operand& x) {
     return cx.rank(x) == 0 || (cx.rank(x) == 1 && cx.dims(x)[0].is_const(1));
