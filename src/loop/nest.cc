@@ -98,6 +98,18 @@ std::optional<Split> find_split(const ExprRef& body, const std::vector<Axis>& ax
   return found;
 }
 
+// Replaces the axis by one of blocks of `split.by` elements and one of the elements of a block.
+// Returns its variable in terms of theirs.
+ExprRef split_axis(std::vector<Axis>* axes, const Split& split) {
+  const Axis v = (*axes)[split.axis];
+  const Axis outer{var(cat(v.var->name, "_outer"), i64),
+                   split.divides ? floordiv(v.extent, split.by) : ceildiv(v.extent, split.by)},
+      inner{var(cat(v.var->name, "_inner"), i64), split.by};
+  (*axes)[split.axis] = inner;
+  axes->insert(axes->begin() + static_cast<std::ptrdiff_t>(split.axis), outer);
+  return sum(binary(BinaryOp::kMul, outer.var, dim_value(split.by)), inner.var);
+}
+
 }  // namespace
 
 Work work_of(const Stage& s, const std::vector<Ref<const Var>>& leading,
@@ -135,13 +147,8 @@ Work work_of(const Stage& s, const std::vector<Ref<const Var>>& leading,
   for (int round = 0; round < 8; ++round) {
     auto split = find_split(body, w.axes, s.kind == StageKind::kReduce && !w.inside);
     if (!split) break;
-    Axis v = w.axes[split->axis];
-    Axis outer{var(cat(v.var->name, "_outer"), i64),
-               split->divides ? floordiv(v.extent, split->by) : ceildiv(v.extent, split->by)};
-    Axis inner{var(cat(v.var->name, "_inner"), i64), split->by};
-    w.axes[split->axis] = inner;
-    w.axes.insert(w.axes.begin() + static_cast<std::ptrdiff_t>(split->axis), outer);
-    ExprRef whole = sum(binary(BinaryOp::kMul, outer.var, dim_value(split->by)), inner.var);
+    const Axis v = w.axes[split->axis];
+    const ExprRef whole = split_axis(&w.axes, *split);
     VarMap values{{v.var.get(), whole}};
     for (auto& [old, value] : w.split) value = substitute(value, values);
     w.split[v.var.get()] = whole;
@@ -156,11 +163,7 @@ Work work_of(const Stage& s, const std::vector<Ref<const Var>>& leading,
     const auto split = find_split(body, w.reduce, /*panels=*/false);
     if (!split) break;
     const Axis v = w.reduce[split->axis];
-    const Axis outer{var(cat(v.var->name, "_outer"), i64), floordiv(v.extent, split->by)},
-        inner{var(cat(v.var->name, "_inner"), i64), split->by};
-    w.reduce[split->axis] = inner;
-    w.reduce.insert(w.reduce.begin() + static_cast<std::ptrdiff_t>(split->axis), outer);
-    const ExprRef whole = sum(binary(BinaryOp::kMul, outer.var, dim_value(split->by)), inner.var);
+    const ExprRef whole = split_axis(&w.reduce, *split);
     body = simplified(substitute(body, {{v.var.get(), whole}}));
   }
   w.body = flatten_loads(body, w.vars());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "loop/scalar.h"
+
 namespace tenon::graph {
 
 Module with_functions(const Module& module, Map<String, FunctionRef> functions) {
@@ -229,23 +231,33 @@ ExprRef Rewriter::with_mapped_operands(const ExprRef& value) {
   return changed ? map_operands(value, [this](const Operand& o) { return mapped(o); }) : value;
 }
 
-bool is_filled_with(const Operand& operand, uint8_t byte) {
+Tensor constant_tensor(const Operand& operand) {
   auto* constant = operand.as<Constant>();
-  const auto tensor = constant ? constant->value.try_as<Tensor>() : std::nullopt;
-  if (!tensor || !*tensor) return false;
-  const auto* bytes = static_cast<const uint8_t*>(tensor->data());
-  return std::all_of(bytes, bytes + tensor->count() * tensor->dtype().bytes(),
+  return constant ? constant->value.try_as<Tensor>().value_or(Tensor()) : Tensor();
+}
+
+Operand number_constant(DataType dtype, double value, size_t rank) {
+  const Tensor tensor = Tensor::empty(std::vector<int64_t>(rank, 1), dtype);
+  loop::scalar_store(dtype, tensor.data(),
+                     dtype.is_float() ? loop::float_bits(value) : static_cast<int64_t>(value));
+  return constant(tensor);
+}
+
+bool is_filled_with(const Operand& operand, uint8_t byte) {
+  const Tensor tensor = constant_tensor(operand);
+  if (!tensor) return false;
+  const auto* bytes = static_cast<const uint8_t*>(tensor.data());
+  return std::all_of(bytes, bytes + tensor.count() * tensor.dtype().bytes(),
                      [&](uint8_t b) { return b == byte; });
 }
 
 std::optional<double> single_number(const Operand& operand) {
-  auto* constant = operand.as<Constant>();
-  auto tensor = constant ? constant->value.try_as<Tensor>() : std::nullopt;
-  if (!tensor || tensor->count() != 1) return std::nullopt;
-  if (tensor->dtype() == f32) return *tensor->data_as<float>();
-  if (tensor->dtype() == f64) return *tensor->data_as<double>();
-  if (tensor->dtype() == i64) return static_cast<double>(*tensor->data_as<int64_t>());
-  if (tensor->dtype() == i32) return *tensor->data_as<int32_t>();
+  const Tensor tensor = constant_tensor(operand);
+  if (!tensor || tensor.count() != 1) return std::nullopt;
+  if (tensor.dtype() == f32) return *tensor.data_as<float>();
+  if (tensor.dtype() == f64) return *tensor.data_as<double>();
+  if (tensor.dtype() == i64) return static_cast<double>(*tensor.data_as<int64_t>());
+  if (tensor.dtype() == i32) return *tensor.data_as<int32_t>();
   return std::nullopt;
 }
 

@@ -98,6 +98,10 @@ bool is_channels_last(const Call& call);
 std::vector<int64_t> permutation_of(const Call& transpose);
 // `x` with another shape, of as many elements.
 Operand reshaped(Builder& b, const Operand& x, const std::vector<Dim>& shape);
+// The tensor of a constant; null for other operands and constants.
+Tensor constant_tensor(const Operand& operand);
+// A constant tensor of this rank with one element.
+Operand number_constant(DataType dtype, double value, size_t rank = 0);
 // Whether `operand` is a constant tensor of which every byte is this one.
 bool is_filled_with(const Operand& operand, uint8_t byte);
 // The element of a constant tensor of floats, i32 or i64 with one element, of any rank.

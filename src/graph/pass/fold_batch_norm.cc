@@ -15,17 +15,13 @@ const TensorType& tensor_of(const Operand& operand) {
 
 // The elements of a constant of f32 or f64.
 std::optional<std::vector<double>> constant_elements(const Operand& operand) {
-  auto* constant = operand.as<Constant>();
-  if (!constant) return std::nullopt;
-  const auto tensor = constant->value.try_as<Tensor>();
-  if (!tensor || !*tensor || (tensor->dtype() != f32 && tensor->dtype() != f64)) {
-    return std::nullopt;
+  const Tensor tensor = constant_tensor(operand);
+  if (!tensor || (tensor.dtype() != f32 && tensor.dtype() != f64)) return std::nullopt;
+  const auto count = static_cast<size_t>(tensor.count());
+  if (tensor.dtype() == f64) {
+    return std::vector<double>(tensor.data_as<double>(), tensor.data_as<double>() + count);
   }
-  const auto count = static_cast<size_t>(tensor->count());
-  if (tensor->dtype() == f64) {
-    return std::vector<double>(tensor->data_as<double>(), tensor->data_as<double>() + count);
-  }
-  return std::vector<double>(tensor->data_as<float>(), tensor->data_as<float>() + count);
+  return std::vector<double>(tensor.data_as<float>(), tensor.data_as<float>() + count);
 }
 
 // Whether x * k + (bias - mean * k) equals (x - mean) * k + bias for every x, up to rounding. It
@@ -77,7 +73,7 @@ class Folder : public Rewriter {
       }
     }
     if (!is_affine(*norm, dtype)) return keep(var, value);
-    const Operand epsilon = scalar(dtype, norm->attrs.at("epsilon").as<double>());
+    const Operand epsilon = number_constant(dtype, norm->attrs.at("epsilon").as<double>());
     const Operand k =
         b.op(op::mul, {norm->args[1], b.op(op::rsqrt, {b.op(op::add, {norm->args[4], epsilon})})});
     const Operand mean = norm->args[3], bias = norm->args[2];
@@ -114,17 +110,6 @@ class Folder : public Rewriter {
     const Operand shifted = b.op(op::add, {b.op(op::mul, {centred, k}), bias});
     b.at(Span::merge(old.span, b.span()));
     return b.op(op::conv, {conv.args[0], scaled, shifted}, conv.attrs);
-  }
-
-  static Operand scalar(DataType dtype, double value) {
-    Tensor tensor = Tensor::empty(std::initializer_list<int64_t>{}, dtype);
-    if (dtype == f64) {
-      *tensor.data_as<double>() = value;
-    } else {
-      TENON_ASSERT(dtype == f32, "batch norm of ", to_text(dtype), " keeps its own lowering");
-      *tensor.data_as<float>() = static_cast<float>(value);
-    }
-    return constant(tensor);
   }
 
   std::unordered_map<const Var*, int64_t> uses_;

@@ -8,18 +8,6 @@ namespace {
 
 using loop::ContractionKind;
 
-Operand byte_constant(DataType dtype, uint8_t bits) {
-  Tensor tensor = Tensor::empty(std::initializer_list<int64_t>{}, dtype);
-  *static_cast<uint8_t*>(tensor.data()) = bits;
-  return constant(tensor);
-}
-
-Operand number(int32_t value) {
-  Tensor tensor = Tensor::empty(std::initializer_list<int64_t>{}, i32);
-  *tensor.data_as<int32_t>() = value;
-  return constant(tensor);
-}
-
 class Packer : public Rewriter {
  public:
   explicit Packer(PassContext& cx) : cx_(cx) {}
@@ -125,14 +113,14 @@ class Packer : public Rewriter {
     const Operand zero = call.args.size() > operand + 2 ? call.args[operand + 2] : Operand();
     if (known_tensor(x)->dtype == dtype)
       return {x, zero && !is_filled_with(zero, 0) ? zero : Operand()};
-    if (!zero) return {moved(x, dtype), byte_constant(dtype, 128)};
+    if (!zero) return {moved(x, dtype), number_constant(dtype, 128)};
     return {moved(x, dtype), is_filled_with(zero, 128) ? Operand() : moved(zero, dtype)};
   }
 
   // x + 128 as u8, or x - 128 as i8.
   Operand moved(const Operand& x, DataType dtype) {
     const Operand bits = at().op(op::cast, {x}, attrs({{"dtype", Any(dtype)}}));
-    return at().op(op::bitwise_xor, {bits, byte_constant(dtype, 128)});
+    return at().op(op::bitwise_xor, {bits, number_constant(dtype, 128)});
   }
 
   // x with zeros at the end of its last axis, so that kernels read whole words. What they are
@@ -168,7 +156,8 @@ class Packer : public Rewriter {
     Operand sum = at().op(op::reduce_sum, {as_i32(b.x)},
                           attrs({{"axes", attr_ints(axes)}, {"keepdims", Any(keepdims)}}));
     if (!b.zero) return sum;
-    const Operand zeros = at().op(op::mul, {as_i32(b.zero), number(static_cast<int32_t>(k))});
+    const Operand zeros =
+        at().op(op::mul, {as_i32(b.zero), number_constant(i32, static_cast<int32_t>(k))});
     return at().op(op::sub, {sum, zeros});
   }
 

@@ -20,11 +20,6 @@ bool is_single(const TensorType& type) {
   return product(type.dims.to_vector()).is_const(1);
 }
 
-Tensor constant_tensor(const Operand& operand) {
-  auto* constant = operand.as<Constant>();
-  return constant ? constant->value.try_as<Tensor>().value_or(Tensor()) : Tensor();
-}
-
 // Whether a scale is far from where a product or quotient of two could leave the range of f32.
 bool is_moderate(double scale) {
   return scale >= 1e-10 && scale <= 1e10;
@@ -186,7 +181,9 @@ class Quantiser : public Rewriter {
       return Operand();
     }
     const Operand inside = divided(quantise.args[0], as_number(quantise.args[1]));
-    return make(op::quantize_linear, {inside, one_like(*type), zero_of(quantise)}, quantise.attrs);
+    return make(op::quantize_linear,
+                {inside, number_constant(f32, 1, type->dims.size()), zero_of(quantise)},
+                quantise.attrs);
   }
 
   // Whether `x` is a sum of integers with constant factors, and of constants.
@@ -251,12 +248,6 @@ class Quantiser : public Rewriter {
       if (arg && !is_constant(arg, depth - 1)) return false;
     }
     return constants_[var] = true;
-  }
-
-  static Operand one_like(const TensorType& type) {
-    const Tensor one = Tensor::empty(std::vector<int64_t>(type.dims.size(), 1), f32);
-    *one.data_as<float>() = 1;
-    return constant(one);
   }
 
   Operand make(std::string_view name, const std::vector<Operand>& args, Attrs attributes = {}) {

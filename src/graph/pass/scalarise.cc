@@ -19,11 +19,10 @@ std::optional<DataType> number_type(const TypeRef& type) {
 
 // A constant of rank 0 as a scalar; null for other operands.
 Operand constant_scalar(const Operand& operand) {
-  const auto* constant = operand.as<Constant>();
-  const auto tensor = constant ? constant->value.try_as<Tensor>() : std::nullopt;
-  if (!tensor || tensor->rank() != 0) return nullptr;
-  const DataType dtype = tensor->dtype();
-  const int64_t bits = loop::scalar_load(dtype, tensor->data());
+  const Tensor tensor = constant_tensor(operand);
+  if (!tensor || tensor.rank() != 0) return nullptr;
+  const DataType dtype = tensor.dtype();
+  const int64_t bits = loop::scalar_load(dtype, tensor.data());
   if (dtype.is_float()) return constant_float(dtype, loop::as_float(bits));
   return dtype.is_bool() ? constant_bool(bits != 0) : constant_int(bits, dtype);
 }
