@@ -6,6 +6,7 @@
 
 #include "graph/ir/op.h"
 #include "graph/ir/rewrite.h"
+#include "loop/excess_precision.h"
 #include "loop/inline_stages.h"
 
 namespace tenon::graph {
@@ -142,7 +143,7 @@ loop::ComputeRef lower_primitive(const FunctionRef& primitive) {
   compute->stages = Array<Ref<const loop::Stage>>(lowered.stages);
   compute->outputs = Array<Ref<const Buffer>>(lowered.outputs);
   compute->in_bounds = true;  // lowerings stay in range
-  return loop::inline_stages(compute);
+  return loop::inline_stages(loop::with_excess_precision(compute));
 }
 
 }  // namespace tenon::graph

@@ -9,6 +9,7 @@
 #include "import/onnx/rules.h"
 #include "import/onnx/scope.h"
 #include "import/onnx/signature.h"
+#include "import/onnx/sparse_tensor.h"
 #include "import/onnx/translate_node.h"
 #include "support/poll.h"
 
@@ -60,23 +61,27 @@ class GraphImporter {
 
  private:
   void add_initializers(const Graph& graph, Scope& scope) {
-    for (const std::string& name : graph.sparse_initializers) {
-      out_.unsupported.push_back({name, "(initializer)", "sparse tensors are not implemented"});
-      scope.define_unusable(name);
+    for (const SparseData& t : graph.sparse_initializers) {
+      add_initializer(t.values.name, problem_of(t), scope, [&] {
+        builder_.at(Span::node(t.values.name));
+        return dense(builder_, t, t.values.name);
+      });
     }
     for (const TensorData& t : graph.initializers) {
-      poll();
-      if (scope.has(t.name)) {
-        invalid(model_, cat("initializer '", printable(t.name), "', which is already defined"),
-                "one definition of each name");
-      }
-      if (t.tensor) {
-        scope.define(t.name, graph::constant(t.tensor, t.name));
-      } else {
-        out_.unsupported.push_back({t.name, "(initializer)", t.problem});
-        scope.define_unusable(t.name);
-      }
+      add_initializer(t.name, t.problem, scope, [&] { return graph::constant(t.tensor, t.name); });
     }
+  }
+
+  void add_initializer(const std::string& name, const std::string& problem, Scope& scope,
+                       const std::function<Operand()>& value) {
+    poll();
+    if (scope.has(name)) {
+      invalid(model_, cat("initializer '", printable(name), "', which is already defined"),
+              "one definition of each name");
+    }
+    if (problem.empty()) return scope.define(name, value());
+    out_.unsupported.push_back({name, "(initializer)", problem});
+    scope.define_unusable(name);
   }
 
   void finish(const Scope& scope) {

@@ -267,14 +267,64 @@ TEST_F(ImportModel, SequencesOfUnknownRankTakeAGivenOne) {
               testing::HasSubstr("%xs: array[tensor[rank=2; f32]]"));
 }
 
-TEST_F(ImportModel, SparseInitializersAreRefused) {
+SparseData sparse(const std::vector<int64_t>& indices, std::vector<int64_t> shape) {
+  SparseData t;
+  t.values = M::tensor("w", {7, 8});
+  t.indices.tensor =
+      Tensor::copy_of(std::span<const int64_t>(shape), i64, std::span<const int64_t>(indices));
+  t.dims = {2, 3};
+  return t;
+}
+
+M with_sparse(const SparseData& t) {
   M m;
-  m.input("x", {4}).node("Add", {"x", "w"}, {"y"}).output("y");
-  m.model.graph.sparse_initializers = {"w"};
-  ModelReport r = inspect_model(m.model);
+  m.input("x", {2, 3}, 7).node("Add", {"x", "w"}, {"y"}).output("y");
+  m.model.graph.sparse_initializers = {t};
+  return m;
+}
+
+TEST_F(ImportModel, SparseInitializersAreScattered) {
+  const std::string expected =
+      R"(  %1: tensor[6; i64] = scatter_elements(%0, tensor[2; i64]{2, 4}, tensor[2; i64]{7, 8})
+  %2: tensor[2, 3; i64] = reshape(%1, shape=[2, 3])
+)";
+  EXPECT_THAT(text(with_sparse(sparse({2, 4}, {2}))), testing::HasSubstr(expected));
+  EXPECT_THAT(text(with_sparse(sparse({0, 2, 1, 1}, {2, 2}))), testing::HasSubstr(expected));
+}
+
+TEST_F(ImportModel, SparseTensorsMustFit) {
+  auto refused = [&](const SparseData& t, const std::string& found, const std::string& expected) {
+    const std::string message = error_of(with_sparse(t)).render();
+    EXPECT_THAT(message, testing::StartsWith("error: sparse tensor 'w' is damaged\n"));
+    EXPECT_THAT(message,
+                testing::HasSubstr(cat("  found     ", found, "\n  expected  ", expected)));
+  };
+  const char* indices = "tensor[2; i64] or tensor[2, 2; i64]";
+  refused(sparse({2, 6}, {2}), "index 6", "0 to 5");
+  refused(sparse({0, 0, 0, -1}, {2, 2}), "index -1", "0 to 2");
+  refused(sparse({0, 1, 2}, {3}), "indices tensor[3; i64]", indices);
+  refused(sparse({0, 0}, {2, 1}), "indices tensor[2, 1; i64]", indices);
+  SparseData t = sparse({2, 4}, {2});
+  t.indices.tensor = Tensor();
+  refused(t, "no indices", indices);
+  t = sparse({2, 4}, {2});
+  t.dims = {0, 3};
+  refused(t, "size 0", "sizes of 1 or more");
+  t.dims = {int64_t{1} << 40, int64_t{1} << 40};
+  refused(t, "more elements than 64 bits can count", "sizes that fit memory");
+  t = sparse({2, 4}, {2});
+  t.values.tensor = M::tensor("w", {7}, true).tensor;
+  refused(t, "tensor[i64]", "a list of values");
+}
+
+TEST_F(ImportModel, SparseTensorsOfOtherTypesAreRefused) {
+  SparseData t = sparse({2, 4}, {2});
+  t.values.tensor = Tensor();
+  t.values.problem = "complex64 is not implemented";
+  ModelReport r = inspect_model(with_sparse(t).model);
   ASSERT_EQ(r.unsupported.size(), 1u);
   EXPECT_EQ(r.unsupported[0].node, "w");
-  EXPECT_EQ(r.unsupported[0].reason, "sparse tensors are not implemented");
+  EXPECT_EQ(r.unsupported[0].reason, "complex64 is not implemented");
 }
 
 // ---- bytes ----

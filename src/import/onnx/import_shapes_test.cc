@@ -65,6 +65,18 @@ TEST_F(ImportShapes, ShapesFromInputsAreMatched) {
 )");
 }
 
+TEST_F(ImportShapes, KernelsMayBeOfAnySize) {
+  M m;
+  m.input("x", {1, 3, "h", 8}).input("w", {4, 3, "k", 3});
+  m.node("Conv", {"x", "w"}, {"y"}).output("y");
+  auto type = graph::type_of(import_model(m.model).module->functions.at("main")->body->result);
+  EXPECT_EQ(to_text(type), "tensor[1, 4, h - k + 1, 6; f32]");
+  m.model.graph.nodes[0].attributes.push_back(M::list("kernel_shape", {5, 3}));
+  EXPECT_THAT(text(m),
+              testing::HasSubstr(
+                  "check k == 5, \"size of the weight on spatial axis 0 and kernel_shape\""));
+}
+
 // ---- numbers in sizes ----
 
 template <class T>

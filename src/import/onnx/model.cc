@@ -23,7 +23,8 @@ constexpr int32_t kTypeCount = static_cast<int32_t>(std::size(kTypes));
 }  // namespace
 
 std::set<std::string> Graph::initializer_names() const {
-  std::set<std::string> out(sparse_initializers.begin(), sparse_initializers.end());
+  std::set<std::string> out;
+  for (const SparseData& t : sparse_initializers) out.insert(t.values.name);
   for (const TensorData& t : initializers) out.insert(t.name);
   return out;
 }

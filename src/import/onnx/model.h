@@ -27,6 +27,13 @@ struct TensorData {
   std::vector<std::string> strings;  // of a string tensor, which also has a `problem`
 };
 
+// A constant of which most elements are 0.
+struct SparseData {
+  TensorData values;          // a list; its name is that of the constant
+  TensorData indices;         // [n] of places in row-major order, or [n, rank]
+  std::vector<int64_t> dims;  // of the dense tensor
+};
+
 struct Dimension {
   int64_t value = -1;  // -1: symbolic or unknown
   std::string symbol;  // empty: unknown
@@ -78,6 +85,7 @@ struct Attribute {
   std::vector<int64_t> ints;
   std::vector<std::string> strings;
   std::shared_ptr<const TensorData> tensor;
+  std::shared_ptr<const SparseData> sparse;
   std::shared_ptr<const Graph> graph;
   std::shared_ptr<const ValueType> type;
 };
@@ -95,7 +103,7 @@ struct Graph {
   std::string name;
   std::vector<Node> nodes;
   std::vector<TensorData> initializers;
-  std::vector<std::string> sparse_initializers;  // names; sparse tensors are refused
+  std::vector<SparseData> sparse_initializers;
   std::vector<Value> inputs, outputs;
 
   // Of dense and sparse ones. An input of such a name is a constant.

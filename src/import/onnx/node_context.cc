@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "import/onnx/sparse_tensor.h"
 #include "loop/scalar.h"
 
 namespace tenon::onnx {
@@ -207,6 +208,14 @@ Tensor NodeContext::attr_tensor(const char* name) const {
   if (a->tensor == nullptr) invalid(cat("attribute '", name, "' holds nothing"), "a tensor");
   if (!a->tensor->tensor) unsupported(a->tensor->problem);
   return a->tensor->tensor;
+}
+
+const SparseData* NodeContext::attr_sparse(const char* name) const {
+  const Attribute* a = attr(name, Attribute::kSparse);
+  if (a == nullptr) return nullptr;
+  if (a->sparse == nullptr) invalid(cat("attribute '", name, "' holds nothing"), "a sparse tensor");
+  if (std::string problem = problem_of(*a->sparse); !problem.empty()) unsupported(problem);
+  return a->sparse.get();
 }
 
 const Graph& NodeContext::attr_graph(const char* name) const {

@@ -117,7 +117,8 @@ class NodeContext {
   Ints attr_ints(const char* name, Ints otherwise = {}) const;
   std::vector<double> attr_floats(const char* name, std::vector<double> otherwise = {}) const;
   std::vector<std::string> attr_strings(const char* name) const;
-  Tensor attr_tensor(const char* name) const;  // null if absent
+  Tensor attr_tensor(const char* name) const;             // null if absent
+  const SparseData* attr_sparse(const char* name) const;  // null if absent
   const Graph& attr_graph(const char* name) const;
   const ValueType* attr_type(const char* name) const;  // null if absent
   DataType attr_dtype(const char* name, DataType otherwise) const;

@@ -23,23 +23,9 @@ int64_t groups_of(NodeContext& cx) {
   return groups;
 }
 
-Ints kernel_of(NodeContext& cx, const Operand& w) {
-  Ints kernel = constant_sizes(cx, w, 2, "a kernel");
-  Ints stated = cx.attr_ints("kernel_shape", kernel);
-  if (stated != kernel) {
-    auto text = [](const Ints& sizes) {
-      std::vector<std::string> parts;
-      for (int64_t size : sizes) parts.push_back(cat(size));
-      return cat("[", join(parts, ", "), "]");
-    };
-    cx.invalid(cat("kernel_shape=", text(stated)), cat(text(kernel), ", as the weight has it"));
-  }
-  return kernel;
-}
-
 // A convolution of the first two operands.
 Operand convolve(NodeContext& cx, const char* name, const Operands& operands) {
-  Window window = read_window(cx, kernel_of(cx, operands[1]), spatial_sizes(cx, operands[0]));
+  Window window = read_window(cx, conv_kernel(cx, operands[1]), spatial_sizes(cx, operands[0]));
   graph::Attrs attrs = window.attrs();
   attrs.set("groups", Any(groups_of(cx)));
   return cx.op(name, operands, attrs);
@@ -78,7 +64,7 @@ Operands conv_transpose(NodeContext& cx) {
   Operand x = cx.in(0), w = cx.in(1);
   Dims spatial = spatial_sizes(cx, x);
   size_t rank = spatial.size();
-  Ints kernel = kernel_of(cx, w);
+  Dims kernel = conv_kernel(cx, w);
   std::string how = cx.attr_string("auto_pad", "NOTSET");
   Ints extra = cx.attr_ints("output_padding", Ints(rank, 0));
   Ints wanted = cx.attr_ints("output_shape");
@@ -122,7 +108,7 @@ Operands col2im(NodeContext& cx) {
   if (block.size() != image.size())
     cx.invalid(cat("a block_shape of ", block.size(), " sizes"),
                cat(image.size(), ", one for each spatial axis"));
-  graph::Attrs attrs = read_window(cx, Ints(image.size(), 1), image).attrs();
+  graph::Attrs attrs = read_window(cx, Dims(image.size(), 1), image).attrs();
   attrs.set("image", graph::attr_dims(image));
   attrs.set("kernel", graph::attr_dims(block));
   return {cx.op("col2im", {cx.in(0)}, attrs)};
@@ -132,11 +118,11 @@ Operands col2im(NodeContext& cx) {
 Operands deform_conv(NodeContext& cx) {
   const Operand x = cx.in(0), w = cx.in(1);
   const Dims spatial = spatial_sizes(cx, x), weights = cx.dims(w);
-  const Ints kernel = kernel_of(cx, w);
+  const Dims kernel = conv_kernel(cx, w);
   const int64_t groups = groups_of(cx), moving = cx.attr_int("offset_group", 1);
   if (moving <= 0) cx.invalid(cat("offset_group=", moving), "1 or more");
   graph::Attrs attrs = read_window(cx, kernel, spatial).attrs();
-  attrs.set("kernel", graph::attr_dims(Dims(kernel.begin(), kernel.end())));
+  attrs.set("kernel", graph::attr_dims(kernel));
   attrs.set("offset_groups", Any(moving));
   const Operand columns = cx.op("deform_columns", {x, cx.in(2), cx.opt(4)}, attrs);
   const Dims shape = cx.dims(columns);

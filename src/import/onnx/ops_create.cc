@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "import/onnx/node_context.h"
+#include "import/onnx/sparse_tensor.h"
 
 namespace tenon::onnx {
 
@@ -27,9 +28,11 @@ Operands constant(NodeContext& cx) {
   if (cx.has_attr("value_string") || cx.has_attr("value_strings")) {
     cx.unsupported("string is not implemented");
   }
-  if (cx.has_attr("sparse_value")) cx.unsupported("sparse tensors are not implemented");
+  if (const SparseData* sparse = cx.attr_sparse("sparse_value")) {
+    return {dense(cx.b, *sparse, "sparse_value")};
+  }
   cx.invalid("no attribute that holds a value",
-             "one of value, value_int, value_ints, value_float and value_floats");
+             "one of value, sparse_value, value_int, value_ints, value_float and value_floats");
 }
 
 Operands constant_of_shape(NodeContext& cx) {

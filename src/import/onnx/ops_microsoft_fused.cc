@@ -109,10 +109,7 @@ Dims inner_sizes(NodeContext& cx) {
 // X [N, ..., C], W [M, C / group, ...], B, Z
 Operands nhwc_fused_conv(NodeContext& cx) {
   const Operand w = cx.in(1);
-  const Ints kernel = constant_sizes(cx, w, 2, "a kernel");
-  if (cx.attr_ints("kernel_shape", kernel) != kernel)
-    cx.invalid("another kernel_shape", "that of the weight");
-  graph::Attrs attributes = read_window(cx, kernel, inner_sizes(cx)).attrs();
+  graph::Attrs attributes = read_window(cx, conv_kernel(cx, w), inner_sizes(cx)).attrs();
   const int64_t groups = cx.attr_int("group", 1);
   if (groups <= 0) cx.invalid(cat("group=", groups), "1 or more");
   attributes.set("groups", Any(groups));
@@ -126,9 +123,9 @@ Operands nhwc_fused_conv(NodeContext& cx) {
 }
 
 Operands nhwc_max_pool(NodeContext& cx) {
-  const Window window = read_window(cx, cx.attr_ints("kernel_shape"), inner_sizes(cx));
+  const Window window = read_window(cx, pool_kernel(cx), inner_sizes(cx));
   graph::Attrs attributes = window.attrs();
-  attributes.set("kernel", graph::attr_ints(window.kernel));
+  attributes.set("kernel", graph::attr_ints(cx.attr_ints("kernel_shape")));
   attributes.set("ceil_mode", Any(cx.attr_bool("ceil_mode", false)));
   attributes.set("layout", Any(String("NHWC")));
   return {cx.op("max_pool", {cx.in(0)}, attributes)};

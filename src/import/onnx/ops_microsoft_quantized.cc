@@ -69,9 +69,9 @@ Layout layout_of(NodeContext& cx, const Operand& x) {
 
 Operand average_pool(NodeContext& cx, const Operand& x) {
   const Layout layout = layout_of(cx, x);
-  const Window window = read_window(cx, cx.attr_ints("kernel_shape"), layout.spatial);
+  const Window window = read_window(cx, pool_kernel(cx), layout.spatial);
   graph::Attrs attributes = window.attrs();
-  attributes.set("kernel", graph::attr_ints(window.kernel));
+  attributes.set("kernel", graph::attr_ints(cx.attr_ints("kernel_shape")));
   attributes.set("ceil_mode", Any(cx.attr_bool("ceil_mode", false)));
   attributes.set("count_include_pad", Any(cx.attr_bool("count_include_pad", false)));
   attributes.set("layout", Any(String(layout.name)));

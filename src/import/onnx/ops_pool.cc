@@ -12,12 +12,12 @@ Window pool_window(NodeContext& cx, const Operand& x) {
     cx.invalid(cat("an operand of rank ", dims.size()),
                "3 or more: batch, channels and at least one spatial axis");
   if (dims.size() > 5) cx.unsupported(cat("rank ", dims.size(), " not implemented"));
-  return read_window(cx, cx.attr_ints("kernel_shape"), Dims(dims.begin() + 2, dims.end()));
+  return read_window(cx, pool_kernel(cx), Dims(dims.begin() + 2, dims.end()));
 }
 
 graph::Attrs pool_attrs(NodeContext& cx, const Window& w) {
   graph::Attrs attrs = w.attrs();
-  attrs.set("kernel", graph::attr_ints(w.kernel));
+  attrs.set("kernel", graph::attr_ints(cx.attr_ints("kernel_shape")));
   attrs.set("ceil_mode", Any(cx.attr_bool("ceil_mode", false)));
   return attrs;
 }
@@ -62,7 +62,7 @@ Operands max_unpool(NodeContext& cx) {
     cx.invalid(cat("an operand of rank ", dims.size()),
                "3 or more: batch, channels and at least one spatial axis");
   const Dims spatial(dims.begin() + 2, dims.end());
-  const Window w = read_window(cx, cx.attr_ints("kernel_shape"), spatial);
+  const Window w = read_window(cx, pool_kernel(cx), spatial);
   Dims result = dims;
   if (cx.has(2)) {
     result = cx.elements(cx.in(2));

@@ -60,10 +60,20 @@ class Reader {
       poll();
       out.initializers.push_back(take_tensor(t, t.name(), external_));
     }
-    for (const auto& t : g.sparse_initializer())
-      out.sparse_initializers.push_back(t.values().name());
+    for (auto& t : *g.mutable_sparse_initializer()) {
+      poll();
+      out.sparse_initializers.push_back(sparse(t, t.values().name()));
+    }
     for (const auto& v : g.input()) out.inputs.push_back(value(v));
     for (const auto& v : g.output()) out.outputs.push_back(value(v));
+    return out;
+  }
+
+  SparseData sparse(schema::SparseTensorProto& t, const std::string& what) {
+    SparseData out;
+    out.values = take_tensor(*t.mutable_values(), what, external_);
+    out.indices = take_tensor(*t.mutable_indices(), cat(what, ", indices"), external_);
+    out.dims.assign(t.dims().begin(), t.dims().end());
     return out;
   }
 
@@ -114,6 +124,10 @@ class Reader {
     if (a.has_t()) {
       out.tensor = std::make_shared<TensorData>(
           take_tensor(*a.mutable_t(), cat(owner, ", attribute ", a.name()), external_));
+    }
+    if (a.has_sparse_tensor()) {
+      out.sparse = std::make_shared<SparseData>(
+          sparse(*a.mutable_sparse_tensor(), cat(owner, ", attribute ", a.name())));
     }
     if (a.has_g()) out.graph = std::make_shared<Graph>(graph(*a.mutable_g()));
     if (a.has_tp()) out.type = std::make_shared<ValueType>(type(a.tp()));

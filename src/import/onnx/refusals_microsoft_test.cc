@@ -255,8 +255,8 @@ TEST_F(RefusalsOfMicrosoft, Fused) {
       {"NhwcConv",
        {x, w},
        {M::list("kernel_shape", {2, 2})},
-       "another kernel_shape",
-       "that of the weight"},
+       "kernel_shape=[2, 2]",
+       "[3, 3], as the weight has it"},
   });
   unsupported({
       {"FusedConv",

@@ -100,7 +100,7 @@ TEST_F(RefusalsOfShapes, Creation) {
        {},
        {},
        "no attribute that holds a value",
-       "one of value, value_int, value_ints, value_float and value_floats"},
+       "one of value, sparse_value, value_int, value_ints, value_float and value_floats"},
       {"ConstantOfShape",
        17,
        {"= 2"},
@@ -125,7 +125,6 @@ TEST_F(RefusalsOfShapes, Creation) {
   });
   unsupported({
       {"Constant", 17, {}, {M::text("value_string", "a")}, "string is not implemented"},
-      {"Constant", 17, {}, {M::number("sparse_value", 1)}, "sparse tensors are not implemented"},
       {"EyeLike", 17, {"f 2 2"}, {M::integer("dtype", 14)}, "dtype=complex64 is not implemented"},
       {"ConstantOfShape",
        17,

@@ -187,11 +187,6 @@ TEST_F(RefusalsOfComputation, Convolution) {
   });
   unsupported({
       {"Conv", 17, {"f 1 4 8 8 8 8", "f 4 4 3 3 3 3"}, {}, "rank 6 not implemented"},
-      {"Conv",
-       17,
-       {kX, "f 4 4 k 3"},
-       {},
-       "a kernel of a size known only at run time not implemented"},
   });
 }
 

@@ -1,5 +1,8 @@
 #include "import/onnx/window.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace tenon::onnx {
 
 namespace {
@@ -24,7 +27,7 @@ graph::Attrs Window::attrs() const {
                        {"pads", graph::attr_dims(pads)}});
 }
 
-Window read_window(NodeContext& cx, const Ints& kernel, const Dims& spatial) {
+Window read_window(NodeContext& cx, const Dims& kernel, const Dims& spatial) {
   Window w;
   size_t rank = kernel.size();
   w.kernel = kernel;
@@ -32,9 +35,10 @@ Window read_window(NodeContext& cx, const Ints& kernel, const Dims& spatial) {
     cx.invalid(cat("a kernel of ", rank, " axes"),
                cat(spatial.size(), ", one for each spatial axis"));
   }
-  for (int64_t k : kernel) {
-    if (k <= 0 || k > INT32_MAX)
-      cx.invalid(cat("a kernel of size ", k), "positive sizes of 32 bits");
+  for (const Dim& size : kernel) {
+    const std::optional<int64_t> k = size.as_const();
+    if (k && (*k <= 0 || *k > INT32_MAX))
+      cx.invalid(cat("a kernel of size ", *k), "positive sizes of 32 bits");
   }
   w.strides = positive(cx, "strides", rank);
   w.dilations = positive(cx, "dilations", rank);
@@ -63,6 +67,38 @@ Window read_window(NodeContext& cx, const Ints& kernel, const Dims& spatial) {
     w.pads.push_back(p);
   }
   return w;
+}
+
+Dims pool_kernel(NodeContext& cx) {
+  const Ints kernel = cx.attr_ints("kernel_shape");
+  return Dims(kernel.begin(), kernel.end());
+}
+
+Dims conv_kernel(NodeContext& cx, const Operand& w) {
+  const Dims dims = cx.dims(w);
+  const Dims kernel(dims.begin() + std::min<std::ptrdiff_t>(2, std::ssize(dims)), dims.end());
+  if (!cx.has_attr("kernel_shape")) return kernel;
+  const Ints stated = cx.attr_ints("kernel_shape");
+  auto fits = [&] {
+    for (size_t i = 0; i < kernel.size(); ++i) {
+      if (kernel[i].as_const().value_or(stated[i]) != stated[i]) return false;
+    }
+    return true;
+  };
+  if (stated.size() != kernel.size() || !fits()) {
+    auto text = [](const auto& sizes) {
+      std::vector<std::string> parts;
+      for (const auto& size : sizes) parts.push_back(cat(size));
+      return cat("[", join(parts, ", "), "]");
+    };
+    cx.invalid(cat("kernel_shape=", text(stated)), cat(text(kernel), ", as the weight has it"));
+  }
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    if (!kernel[i].as_const())
+      cx.b.check(graph::CheckKind::kEqual, kernel[i], stated[i],
+                 cat("size of the weight on spatial axis ", i, " and kernel_shape"));
+  }
+  return Dims(stated.begin(), stated.end());
 }
 
 Ints constant_sizes(NodeContext& cx, const Operand& operand, size_t first, const char* what) {
