@@ -306,8 +306,8 @@ Operand Builder::call_closure(const Operand& closure, const std::vector<Operand>
 }
 
 Operand Builder::call_packed(std::string_view name, const std::vector<Operand>& args,
-                             TypeRef result) {
-  return bind(make_call(CalleeKind::kPacked, name, args, {}, std::move(result)));
+                             TypeRef result, Attrs attrs) {
+  return bind(make_call(CalleeKind::kPacked, name, args, std::move(attrs), std::move(result)));
 }
 
 Operand Builder::tuple(const std::vector<Operand>& fields) {

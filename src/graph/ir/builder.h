@@ -45,7 +45,8 @@ class Builder {
   Operand call_global(std::string_view name, const std::vector<Operand>& args,
                       const std::vector<TypeRef>& type_args = {});
   Operand call_closure(const Operand& closure, const std::vector<Operand>& args);
-  Operand call_packed(std::string_view name, const std::vector<Operand>& args, TypeRef result);
+  Operand call_packed(std::string_view name, const std::vector<Operand>& args, TypeRef result,
+                      Attrs attrs = {});
   Operand tuple(const std::vector<Operand>& fields);
   Operand field(const Operand& tuple, int64_t index);
   Operand match_shape(const Operand& value, const std::vector<Dim>& dims);

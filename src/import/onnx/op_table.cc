@@ -34,6 +34,7 @@ const OpTable& OpTable::global() {
     register_loss(t);
     register_attention(t);
     register_recurrent(t);
+    register_random(t);
     register_sampling(t);
     register_signal(t);
     register_microsoft_attention(t);

@@ -60,6 +60,7 @@ void register_sequence(OpTable& table);
 void register_loss(OpTable& table);
 void register_attention(OpTable& table);
 void register_recurrent(OpTable& table);
+void register_random(OpTable& table);
 void register_sampling(OpTable& table);
 void register_signal(OpTable& table);
 void register_microsoft_attention(OpTable& table);

@@ -95,6 +95,17 @@ Operands swish(NodeContext& cx) {
   return {cx.mul(x, cx.op("sigmoid", {scaled}))};
 }
 
+// The operands have one shape: nothing is broadcast.
+Operands swiglu(NodeContext& cx) {
+  const Dims a = cx.dims(0), b = cx.dims(1);
+  if (a.size() != b.size())
+    cx.invalid(cat("operands of rank ", a.size(), " and ", b.size()), "one shape");
+  for (size_t i = 0; i < a.size(); ++i) {
+    cx.b.check(graph::CheckKind::kEqual, a[i], b[i], cat("size of A and B on axis ", i));
+  }
+  return {cx.mul(swish(cx)[0], cx.in(1))};
+}
+
 Operands gelu(NodeContext& cx) {
   std::string how = cx.attr_string("approximate", "none");
   if (how == "none") return {activation::gelu(cx, cx.in(0))};
@@ -207,6 +218,7 @@ void register_activation(OpTable& t) {
   t.add("HardSigmoid", 1, widened<hard_sigmoid>);
   t.add("HardSwish", 14, widened<hard_swish>);
   t.add("Mish", 18, widened<mish>);
+  t.add("SwiGLU", 28, widened<swiglu>);
   t.add("Swish", 24, widened<swish>);
   t.add("Gelu", 20, widened<gelu>);
   t.add("Gelu", 1, widened<gelu>, kMicrosoft);

@@ -194,37 +194,6 @@ Operands clip(NodeContext& cx) {
   return {cx.op("clip", {cx.in(0), bound(1), bound(2)})};
 }
 
-// Refuses to drop elements, as training does unless the ratio is 0. Checked at run time if the
-// operands are computed.
-void refuse_to_drop(NodeContext& cx) {
-  auto training = cx.number(cx.in(2));
-  std::optional<double> ratio = cx.has(1) ? cx.number(cx.in(1)) : 0.5;
-  if (training == 0.0 || ratio == 0.0) return;
-  if (training && ratio) cx.unsupported("training_mode=1 not implemented");
-  Operand drops = cx.reshape(cx.cast(cx.in(2), i64), {});
-  if (!ratio) {
-    Operand given = cx.reshape(cx.in(1), {});
-    drops = cx.op("where",
-                  {cx.op("equal", {given, cx.scalar_like(given, 0)}), cx.scalar(i64, 0), drops});
-  }
-  cx.b.match_elements(drops, {0});
-}
-
-Operands dropout(NodeContext& cx) {
-  cx.ignore("ratio");
-  cx.ignore("seed");
-  cx.ignore("is_test");
-  cx.ignore("consumed_inputs");
-  if (cx.has(2)) refuse_to_drop(cx);
-  Operands out = {cx.in(0)};
-  if (cx.wants(1)) {
-    // The mask of kept elements; before version 12, runtimes leave it empty.
-    DataType mask = cx.version() >= 10 ? boolean : cx.dtype(0);
-    out.push_back(cx.full(mask, cx.version() >= 12 ? 1 : 0, cx.dims(0)));
-  }
-  return out;
-}
-
 // A boolean is a byte of 0 or 1: a cast keeps it, and any other byte becomes true.
 Operands bit_cast(NodeContext& cx) {
   if (!cx.has_attr("to")) cx.invalid("no attribute 'to'", "the element type to cast to");
@@ -313,7 +282,6 @@ void register_elementwise(OpTable& t) {
   t.add("Where", 9, where);
   t.add("Clip", 1, clip_attributes);
   t.add("Clip", 11, clip);
-  t.add("Dropout", 1, dropout);
 }
 
 }  // namespace tenon::onnx

@@ -190,6 +190,10 @@ TEST_F(RefusalsOfComputation, Convolution) {
   });
 }
 
+std::vector<Attribute> roi(int64_t rows, int64_t columns) {
+  return {M::list("pooled_shape", {rows, columns})};
+}
+
 TEST_F(RefusalsOfComputation, Pooling) {
   broken({
       {"MaxPool",
@@ -216,6 +220,19 @@ TEST_F(RefusalsOfComputation, Pooling) {
        {M::list("kernel_shape", {2, 2}), M::integer("p", 0)},
        "p=0",
        "a positive number"},
+      {"MaxRoiPool",
+       17,
+       {"f 1 4 8", "f 2 5"},
+       roi(2, 2),
+       "X of rank 3",
+       "4: batch, channels, two axes"},
+      {"MaxRoiPool",
+       17,
+       {kX, "f 2 4"},
+       roi(2, 2),
+       "rois that aren't lists of 5",
+       "[regions, 5]: image, x1, y1, x2, y2"},
+      {"MaxRoiPool", 17, {kX, "f 2 5"}, roi(2, 0), "pooled_shape=[2, 0]", "two sizes of 1 or more"},
   });
   unsupported({{"MaxPool",
                 17,
@@ -289,8 +306,28 @@ TEST_F(RefusalsOfComputation, Elementwise) {
   unsupported({
       {"Cast", 5, {"f 2"}, {M::text("to", "STRING")}, "to=string not implemented"},
       {"Cast", 17, {"f 2"}, {M::integer("to", 14)}, "to=complex64 is not implemented"},
-      {"Dropout", 17, {"f 2", "~ 0.5", "= 1"}, {}, "training_mode=1 not implemented"},
   });
+}
+
+TEST_F(RefusalsOfComputation, Random) {
+  const Attribute shape = M::list("shape", {2, 3});
+  broken({
+      {"RandomNormal", 17, {}, {}, "no attribute 'shape'", "the sizes of the result"},
+      {"RandomNormal", 17, {}, {M::list("shape", {-2})}, "shape holds -2", "sizes of 0 or more"},
+      {"RandomUniform", 17, {}, {shape, M::integer("dtype", 7)}, "dtype=i64", "a type of floats"},
+      {"Multinomial", 17, {"f 2"}, {}, "an operand of rank 1", "2: batch, classes"},
+      {"Multinomial", 17, {"f 2 3"}, {M::integer("dtype", 1)}, "dtype=f32", "int32 or int64"},
+      {"Multinomial",
+       17,
+       {"f 2 3"},
+       {M::integer("sample_size", -1)},
+       "sample_size=-1",
+       "0 or more"},
+  });
+}
+
+TEST_F(RefusalsOfComputation, Gates) {
+  broken({{"SwiGLU", 28, {"f 2 3", "f 3"}, {}, "operands of rank 2 and 1", "one shape"}});
 }
 
 TEST_F(RefusalsOfComputation, Loss) {

@@ -5,11 +5,13 @@
 #include <complex>
 #include <functional>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "library/algorithms/register.h"
 #include "library/argument/call_testing.h"
 #include "object/library.h"
+#include "object/shape.h"
 
 namespace tenon::algorithms {
 namespace {
@@ -332,6 +334,37 @@ TEST(Unique, SlicesWithoutElementsAreEqual) {
   CallContext::Scope scope(&context);
   x = Tensor::empty({0, int64_t{1} << 33}, f32);
   EXPECT_EQ(failure("tenon.unique", x, int64_t{1}, false, true), "over the limit");
+}
+
+// The known answers of Random123's test kat_vectors.
+TEST(Random, IsPhilox) {
+  using Words = std::vector<uint32_t>;
+  auto words = [](int64_t count, int64_t seed) {
+    return data_of<uint32_t>(result("tenon.random", Shape({count}), seed, true));
+  };
+  EXPECT_EQ(words(4, 0), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(words(1, 0), (Words{0x6627e8d5}));
+  EXPECT_EQ(words(4, 7), words(4, 7));
+  EXPECT_NE(words(4, 7), words(4, -7));
+  EXPECT_EQ(words(0, 7), Words());
+  const Words many = words(4099, 7);
+  EXPECT_EQ(many.size(), 4099u);
+  EXPECT_EQ(std::set<uint32_t>(many.begin(), many.end()).size(), 4099u);
+}
+
+TEST(Random, WithoutASeedDiffersInEachCall) {
+  auto words = [] {
+    return data_of<uint32_t>(result("tenon.random", Shape({2, 3}), int64_t{0}, false));
+  };
+  EXPECT_EQ(words().size(), 6u);
+  EXPECT_NE(words(), words());
+}
+
+TEST(Random, RefusesSizesThatNoTensorHas) {
+  for (const int64_t size : {int64_t{-1}, int64_t{1} << 62}) {
+    EXPECT_EQ(failure("tenon.random", Shape({size}), int64_t{0}, true),
+              "a tensor's size is negative or overflows");
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace tenon::algorithms {
 void register_boxes(Registration& functions);
 void register_fourier(Registration& functions);
 void register_matrix(Registration& functions);
+void register_random(Registration& functions);
 void register_search(Registration& functions);
 
 }  // namespace tenon::algorithms

@@ -10,6 +10,7 @@ void register_algorithm_functions() {
   algorithms::register_boxes(functions);
   algorithms::register_fourier(functions);
   algorithms::register_matrix(functions);
+  algorithms::register_random(functions);
   algorithms::register_search(functions);
   functions.commit();
 }

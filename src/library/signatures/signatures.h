@@ -206,6 +206,15 @@ inline constexpr Signature kTable[] = {
      .for_files = true,
      .summary = "the determinants of matrices [..., n, n]"},
 
+    {.name = "tenon.random",
+     .library = "algorithms",
+     .results = {tensor("words")},
+     .attributes = {shape("shape"), integer("seed"), truth("seeded")},
+     .effect = Effect::Ordered,
+     .for_files = true,
+     .summary = "u32 of that shape, uniform: of a seed the same in every call, else of the "
+                "system's randomness"},
+
     // ---- models trained on tables: src/library/ml ----
     // x T[rows, features], nodes i32[n, 4], splits T[n], roots i32[trees], leaves i32[l + 1],
     // targets i32[w], weights T[w]; T is f32 or f64 (library/ml/trees.cc)

@@ -1,0 +1,55 @@
+"""Operators of ONNX's own domain of which ONNX publishes no cases, against ONNX Runtime or formulas."""
+
+import numpy as np
+import pytest
+
+import tenon
+
+onnx = pytest.importorskip("onnx")
+from onnx import helper  # noqa: E402
+
+
+def model_of(op, *inputs, opset=22, **attributes):
+    """A model of one node. `inputs` are arrays, whose first size is symbolic."""
+    names = [f"x{i}" for i in range(len(inputs))]
+    infos = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(x.dtype), [f"n{i}", *x.shape[1:]]
+        )
+        for i, (name, x) in enumerate(zip(names, inputs))
+    ]
+    graph = helper.make_graph(
+        [helper.make_node(op, names, ["y"], **attributes)], "g", infos, [helper.make_empty_tensor_value_info("y")]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    return model, dict(zip(names, inputs))
+
+
+def ours(model, inputs):
+    return tenon.InferenceSession(model).run(None, inputs)[0]
+
+
+@pytest.mark.parametrize("pooled", [(1, 1), (2, 3), (7, 7)])
+@pytest.mark.parametrize("scale", [1.0, 0.4])
+def test_max_roi_pool(pooled, scale):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    random = np.random.default_rng(7)
+    x = random.normal(size=(2, 3, 9, 11)).astype("float32")
+    corners = random.uniform(-3, 14, size=(20, 2, 2)).astype("float32")
+    corners.sort(axis=1)
+    image = random.integers(0, 2, size=(20, 1)).astype("float32")
+    rois = np.concatenate([image, corners.reshape(20, 4)], axis=1)
+    model, inputs = model_of("MaxRoiPool", x, rois, opset=17, pooled_shape=pooled, spatial_scale=scale)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(ours(model, inputs), session.run(None, inputs)[0])
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.7])
+def test_swiglu(alpha):
+    random = np.random.default_rng(7)
+    a, b = random.normal(size=(2, 4, 5)).astype("float32")
+    model, inputs = model_of("SwiGLU", a, b, opset=28, alpha=alpha)
+    np.testing.assert_allclose(ours(model, inputs), a / (1 + np.exp(-alpha * a)) * b, rtol=2e-6)
+    model, inputs = model_of("SwiGLU", a, b[:1], opset=28)
+    with pytest.raises(tenon.Error, match="size of A and B on axis 0"):
+        ours(model, inputs)
