@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times models in Tenon, ONNX Runtime and OpenVINO in the same run and prints a table of ratios.
 
-Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops | --int8] [--only NAME,...]
+Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops | --int8 | --exported] [--only NAME,...]
                   [--threads 1,2] [--rounds N] [--seconds S] [--compile-flags FLAGS] [--json FILE]
                   [--peak PROGRAM]
 
@@ -9,6 +9,7 @@ Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops |
                    rest; by default the one in the build folder of --tenon
   --models FOLDER  the models of make_models.py or quantise.py, which are made there if they are missing
   --loops          an LSTM of 2,000 steps and a Loop of 1,000 iterations instead of the networks
+  --exported       every model in the folder, of fixed shapes, as export_models.py writes them
   --int8           the models of quantise.py, of 8-bit integers, instead of the networks
   --filled FOLDER  a folder of ONNX's vision networks with weights (`resnet50/model.onnx`, ...);
                    without it these networks are left out
@@ -45,8 +46,11 @@ class Model:
     shapes: dict[str, list[int]]  # values of symbolic dimensions: input to shape
 
 
-def find_models(models: Path, filled: Path | None, loops: bool, int8: bool) -> list[Model]:
-    if int8:
+def find_models(options: argparse.Namespace) -> list[Model]:
+    models, filled, loops = options.models, options.filled, options.loops
+    if options.exported:
+        return [Model(path.stem, path, {}) for path in sorted(models.glob("*.onnx"))]
+    if options.int8:
         return find_quantised(models, filled)
     wanted = ("lstm", "loop") if loops else ("mobilenetv2", "bert")
     missing = [name for name in wanted if not (models / f"{name}.onnx").exists()]
@@ -364,6 +368,7 @@ def main() -> None:
     parser.add_argument("--filled", type=Path)
     parser.add_argument("--loops", action="store_true")
     parser.add_argument("--int8", action="store_true")
+    parser.add_argument("--exported", action="store_true")
     parser.add_argument("--only", help="names, comma-separated")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
@@ -378,7 +383,7 @@ def main() -> None:
         beside = options.tenon.parents[2] / "bench" / "kernels" / "bench_kernels"
         options.peak = beside if beside.exists() else None
     rows, failed = [], []
-    for model in find_models(options.models, options.filled, options.loops, options.int8):
+    for model in find_models(options):
         if options.only and model.name not in options.only.split(","):
             continue
         with tempfile.TemporaryDirectory() as folder:

@@ -119,7 +119,7 @@ void register_pad(OperatorTable& table) {
   table.add(
       {.name = "pad",
        .kind = OpKind::kMovement,
-       .operands = {{"x", kOrdered}, {"value", kOrdered, OperandSpec::kOptional}},
+       .operands = {{"x", kAll}, {"value", kAll, OperandSpec::kOptional}},
        .attrs = {{"before", AttrKind::kDims, nullptr, "elements added at the start of each axis"},
                  {"after", AttrKind::kDims, nullptr, "at its end; negative ones crop"},
                  {"mode", AttrKind::kString, "\"constant\"",

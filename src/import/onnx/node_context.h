@@ -202,6 +202,16 @@ class NodeContext {
   std::map<size_t, std::string> withheld_;
 };
 
+// A translation that computes booleans as the integers 0 and 1, for which any other is true.
+template <Translate Make>
+Operands with_booleans(NodeContext& cx) {
+  if (cx.count() == 0 || !cx.has(0) || !cx.dtype(0).is_bool()) return Make(cx);
+  cx.cast_inputs(boolean, i32);
+  Operands out = Make(cx);
+  for (Operand& y : out) y = cx.cast(y, boolean);
+  return out;
+}
+
 // A translation that computes float16 and bfloat16 operands in float32 and rounds once at the end,
 // as runtimes do, for compositions that would otherwise round at every step.
 template <Translate Make>

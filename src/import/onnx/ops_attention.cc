@@ -96,6 +96,8 @@ Operands attention(NodeContext& cx) {
     v = cx.concat({cx.in(5), v}, 2);
   }
   Operand present_key = k, present_value = v;
+  k = cx.cast(k, dtype);
+  v = cx.cast(v, dtype);
   Dim queries = cx.dims(q)[2], keys = cx.dims(k)[2], size = cx.dims(q)[3];
   Operand bias = attention_bias(cx, dtype, queries, keys, past);
 

@@ -150,7 +150,7 @@ void register_conv(OpTable& t) {
   t.add("ConvInteger", 10, conv_integer);
   t.add("QLinearConv", 10, qlinear_conv);
   t.add("ConvTranspose", 1, conv_transpose);
-  t.add("Col2Im", 18, col2im);
+  t.add("Col2Im", 18, with_booleans<col2im>);
   t.add("DeformConv", 19, widened<deform_conv>);
 }
 

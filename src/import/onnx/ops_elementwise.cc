@@ -107,8 +107,18 @@ Operands bit_shift(NodeContext& cx) {
   return {cx.op(direction == "LEFT" ? "shift_left" : "shift_right", {cx.in(0), cx.in(1)})};
 }
 
+// The operand, as f32 if it is a float of 8 bits, with which only conversions compute.
+Operand computable(NodeContext& cx) {
+  const bool stored = cx.dtype(0).is_float() && cx.dtype(0).bits <= 8;
+  return stored ? cx.cast(cx.in(0), f32) : cx.in(0);
+}
+
+Operands is_nan(NodeContext& cx) {
+  return {cx.op("is_nan", {computable(cx)})};
+}
+
 Operands is_inf(NodeContext& cx) {
-  return {cx.op("is_inf", {cx.in(0)},
+  return {cx.op("is_inf", {computable(cx)},
                 attrs({{"detect_negative", cx.attr_bool("detect_negative", true)},
                        {"detect_positive", cx.attr_bool("detect_positive", true)}}))};
 }
@@ -238,7 +248,6 @@ constexpr Same kSame[] = {
     {"Atanh", 9, unary, "atanh"},
     {"Not", 1, decided, "logical_not"},
     {"BitwiseNot", 18, unary, "bitwise_not"},
-    {"IsNaN", 9, unary, "is_nan"},
     {"Add", 1, binary, "add"},
     {"Sub", 1, binary, "sub"},
     {"Mul", 1, binary, "mul"},
@@ -268,6 +277,7 @@ const char* ours(const NodeContext& cx) {
 
 void register_elementwise(OpTable& t) {
   for (const Same& row : kSame) t.add(row.op, row.since, row.translate);
+  t.add("IsNaN", 9, is_nan);
   t.add("IsInf", 10, is_inf);
   t.add("Div", 1, divide_elements);
   t.add("Mod", 10, mod_elements);

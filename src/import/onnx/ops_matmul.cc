@@ -54,7 +54,8 @@ Operand row_parameter(NodeContext& cx, const Operand& p) {
 Operand centred_product(NodeContext& cx, const Operand& a, const Operand& b, const Operand& a_zero,
                         const Operand& b_zero) {
   const Operand rows = row_parameter(cx, a_zero);
-  if (!cx.dtype(a).is_float()) return cx.op("matmul_integer", {a, b, rows, b_zero});
+  if (!cx.dtype(a).is_float() && !cx.dtype(b).is_float())
+    return cx.op("matmul_integer", {a, b, rows, b_zero});
   const auto centred = [&](const Operand& x, const Operand& zero) {
     return zero ? cx.sub(cx.cast(x, f32), cx.cast(zero, f32)) : cx.cast(x, f32);
   };
@@ -83,12 +84,17 @@ Operands dynamic_quantize_matmul(NodeContext& cx) {
 
 // a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero
 Operands qlinear_matmul(NodeContext& cx) {
+  const DataType dtype = cx.dtype(7);
   Operand product = centred_product(cx, cx.in(0), cx.in(3), cx.in(2), cx.in(5));
   Operand scale = cx.mul(cx.cast(row_parameter(cx, cx.in(1)), f32), cx.cast(cx.in(4), f32));
   Operand y = cx.mul(cx.cast(product, f32), scale);
   y = cx.div(y, cx.cast(row_parameter(cx, cx.in(6)), f32));
-  y = cx.add(cx.op("round", {y}), cx.cast(row_parameter(cx, cx.in(7)), f32));
-  return {cx.cast(y, cx.dtype(7))};  // saturates
+  const Operand zero = cx.cast(row_parameter(cx, cx.in(7)), f32);
+  if (dtype.is_float()) {
+    return {cx.op("quantize_linear", {cx.add(y, zero), cx.scalar(f32, 1)},
+                  graph::attrs({{"axis", 0}, {"dtype", Any(dtype)}}))};
+  }
+  return {cx.cast(cx.add(cx.op("round", {y}), zero), dtype)};  // saturates
 }
 
 Operands det(NodeContext& cx) {

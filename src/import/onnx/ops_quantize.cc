@@ -28,6 +28,7 @@ Operands quantize_linear(NodeContext& cx) {
   cx.attr_dtype("precision", f32);
   DataType dtype = cx.attr_dtype("output_dtype", cx.has(2) ? cx.dtype(2) : u8);
   Operand x = cx.in(0), scale = cx.in(1);
+  if (cx.dtype(scale) == f8e8m0fnu || cx.dtype(scale).is_int()) scale = cx.cast(scale, f32);
   int64_t axis = quantised_axis(cx), rank = cx.rank(x);
   if (axis < -rank || axis >= rank) axis = 0;  // irrelevant: one scale for all elements
   return {cx.op("quantize_linear", {x, scale, zero_point(cx)},

@@ -232,10 +232,10 @@ Operands resize(NodeContext& cx) {
 }  // namespace
 
 void register_resize(OpTable& t) {
-  t.add("Upsample", 7, upsample_attributes);
-  t.add("Upsample", 9, resize_10);
-  t.add("Resize", 10, resize_10);
-  t.add("Resize", 11, resize);
+  t.add("Upsample", 7, with_booleans<upsample_attributes>);
+  t.add("Upsample", 9, with_booleans<resize_10>);
+  t.add("Resize", 10, with_booleans<resize_10>);
+  t.add("Resize", 11, with_booleans<resize>);
 }
 
 }  // namespace tenon::onnx

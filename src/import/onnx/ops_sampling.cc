@@ -143,7 +143,9 @@ class Sampler {
 };
 
 Operands grid_sample(NodeContext& cx) {
-  return {Sampler(cx).run()};
+  const DataType dtype = cx.dtype(0);
+  if (!dtype.is_float()) cx.cast_inputs(dtype, f64);
+  return {cx.cast(Sampler(cx).run(), dtype)};
 }
 
 // The product of theta [N, n, n + 1] and the coordinates (x, y, z, 1) of every place, from -1 to 1.
