@@ -201,7 +201,8 @@ class Partitioner : public Rewriter {
                 {{"strides", ones("strides")},
                  {"dilations", ones("dilations")},
                  {"pads", attr_dims(pads.to_vector())},
-                 {"groups", a.at("groups")}});
+                 {"groups", a.at("groups")},
+                 {"winograd", Any(true)}});
   }
 
   Operand product(const VarRef& var, const Match& match) {

@@ -228,14 +228,16 @@ inline constexpr Signature kTable[] = {
                 "couples them"},
 
     // ---- oneDNN: src/library/onednn ----
-    // x [N, s..., C], weights [k..., C/groups, M], bias [M], residual and out [N, t..., M]; f32
+    // x [N, s..., C], weights [k..., C/groups, M], bias [M], residual and out [N, t..., M]; f32.
+    // `winograd` allows Winograd's algorithm, whose error is greater.
     {.name = "onednn.convolution",
      .library = "onednn",
      .operands = {tensor("x"), tensor("weights"), optional("bias"), optional("residual")},
      .results = {tensor("out")},
      .writes_results = true,
      .attributes = {shape("strides"), shape("dilations"), shape("pads"), integer("groups"),
-                    choice("activation", kActivations), number("alpha"), number("beta")},
+                    choice("activation", kActivations), number("alpha"), number("beta"),
+                    truth("winograd")},
      .summary = "activation(x * weights + bias + residual), channels last, f32"},
     // a and b permuted by a_perm and b_perm, then multiplied as by numpy.matmul for rank >= 2
     {.name = "onednn.matmul",
