@@ -171,10 +171,12 @@ class Matcher {
 
 class Partitioner : public Rewriter {
  public:
-  explicit Partitioner(bool nan_may_vanish) : nan_may_vanish_(nan_may_vanish) {}
+  explicit Partitioner(const OfferOptions& options) : options_(options) {}
 
  protected:
-  void enter(const FunctionRef& function) override { matcher_.emplace(function, nan_may_vanish_); }
+  void enter(const FunctionRef& function) override {
+    matcher_.emplace(function, /*nan_may_vanish=*/options_.level >= 3);
+  }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     if (auto it = matcher_->roots.find(var.get()); it != matcher_->roots.end()) {
@@ -202,7 +204,7 @@ class Partitioner : public Rewriter {
                  {"dilations", ones("dilations")},
                  {"pads", attr_dims(pads.to_vector())},
                  {"groups", a.at("groups")},
-                 {"winograd", Any(true)}});
+                 {"winograd", Any(!options_.direct_convolutions)}});
   }
 
   Operand product(const VarRef& var, const Match& match) {
@@ -240,14 +242,14 @@ class Partitioner : public Rewriter {
         var->name);
   }
 
-  const bool nan_may_vanish_;
+  const OfferOptions options_;
   std::optional<Matcher> matcher_;
 };
 
 }  // namespace
 
-Module OneDnnOffer::partition(const Module& module, int level) {
-  return Partitioner(/*nan_may_vanish=*/level >= 3).run(module);
+Module OneDnnOffer::partition(const Module& module, const OfferOptions& options) {
+  return Partitioner(options).run(module);
 }
 
 }  // namespace tenon::graph

@@ -23,9 +23,40 @@ constexpr int64_t kMostScratch = int64_t{10} << 20;
 // With fewer tiles for each thread, threads share each block instead of having blocks of their own:
 // otherwise each reads all weights for a few tiles.
 constexpr int64_t kTilesOfAThread = 32;
+constexpr int kLoopsOfABlock = 3;  // whose ends threads wait for
 
 int64_t up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
+}
+
+// What a convolution costs, in multiplications of a product at full speed: bench_convolutions
+// measures the terms. Weights come from memory, because a model's other layers have been in the
+// caches meanwhile.
+namespace cost {
+constexpr double kPerWeight = 11;           // to read it
+constexpr double kPerDirectProduct = 0.88;  // oneDNN's loops, relative to those of winograd_loops.h
+// To transform a channel's inputs or a filter's outputs of a tile.
+constexpr double per_transform(int64_t tile) {
+  return tile == 4 ? 550 : 250;
+}
+constexpr double kWorthIt = 0.95;  // of the direct convolution's cost
+constexpr double kWorthMemory =
+    0.9;  // of the cost of smaller tiles, whose weights are 4/9 as large
+}  // namespace cost
+
+double direct_cost(const Convolution& c) {
+  const double pixels = static_cast<double>(c.out.dim(0) * c.out.dim(1) * c.out.dim(2));
+  return static_cast<double>(c.weights.count()) *
+         (pixels * cost::kPerDirectProduct + cost::kPerWeight);
+}
+
+double winograd_cost(const Convolution& c, const WinogradKernels& kernels) {
+  const auto channels = static_cast<double>(c.x.dim(3)),
+             filters = static_cast<double>(c.out.dim(3));
+  const auto tiles = static_cast<double>(c.out.dim(0) * up(c.out.dim(1), kernels.tile) *
+                                         up(c.out.dim(2), kernels.tile));
+  return static_cast<double>(kernels.points) * channels * filters * (tiles + cost::kPerWeight) +
+         tiles * cost::per_transform(kernels.tile) * (channels + filters);
 }
 
 float* floats_of(const Tensor& tensor) {
@@ -79,7 +110,7 @@ class Winograd {
         weights_(weights_of(c, kernels)) {
     const double work = static_cast<double>(kernels.points * tiles_) *
                         static_cast<double>(images_.channels * images_.filters);
-    threads_ = threads_worth(work, 0);
+    threads_ = threads_worth(work / kLoopsOfABlock, 0);
     // Each row starts in another set of the caches.
     const int64_t tile_bytes = kernels.points * 4 * (inputs_row() + products_row());
     const int64_t fitting = std::max<int64_t>(1, kMostScratch / tile_bytes);
@@ -95,8 +126,8 @@ class Winograd {
     if (shares_blocks_) {
       for (int64_t b = 0; b < blocks_ && finite_; ++b) run_block(b);
     } else {
-      for_each(blocks_, [&](int64_t b) {
-        if (finite_.load(std::memory_order_relaxed)) run_block(b);
+      divide(blocks_, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end && finite_; ++b) run_block(b);
       });
     }
     return finite_;
@@ -106,13 +137,11 @@ class Winograd {
   int64_t inputs_row() const { return images_.channels + 16; }
   int64_t products_row() const { return images_.filters + 16; }
 
-  // On this thread's team; alone inside another loop.
+  // Calls f(begin, end) for parts of a range on this thread's team; alone inside another loop.
   template <class F>
-  void for_each(int64_t count, F&& f) {
+  void divide(int64_t count, F&& f) {
     const ThreadsScope scope(threads_);
-    parallel_for(count, 1, [&](int64_t first, int64_t end) {
-      for (int64_t i = first; i < end; ++i) f(i);
-    });
+    parallel_for(count, 1, f);
   }
 
   void run_block(int64_t block) {
@@ -132,28 +161,28 @@ class Winograd {
     std::fill_n(zeros, images.channels, 0.f);
     images.zeros = zeros;
 
-    for_each(count, [&](int64_t tile) {
-      kernels_.transform_inputs(images, first + tile, 1,
-                                {inputs.data + tile * inputs.row, inputs.row, inputs.plane});
+    divide(count, [&](int64_t begin, int64_t end) {
+      kernels_.transform_inputs(images, first + begin, end - begin, inputs.from_row(begin));
     });
     multiply(count, inputs, products);
-    for_each(count, [&](int64_t tile) {
-      const WinogradPlanes of_tile{products.data + tile * products.row, products.row,
-                                   products.plane};
-      if (!kernels_.transform_outputs(images, first + tile, 1, of_tile)) finite_ = false;
+    divide(count, [&](int64_t begin, int64_t end) {
+      if (!kernels_.transform_outputs(images, first + begin, end - begin, products.from_row(begin)))
+        finite_ = false;
     });
   }
 
   void multiply(int64_t tiles, const WinogradPlanes& inputs, const WinogradPlanes& products) {
     const int64_t channels = images_.channels, filters = images_.filters;
     const int64_t panels = up(filters, kernels_.panel);
-    for_each(kernels_.points * panels, [&](int64_t i) {
-      poll();
-      const int64_t point = i / panels, start = i % panels * kernels_.panel;
-      kernels_.multiply(tiles, channels, std::min(kernels_.panel, filters - start),
-                        inputs.data + point * inputs.plane, inputs.row,
-                        weights_.get() + (point * filters + start) * channels,
-                        products.data + point * products.plane + start, products.row);
+    divide(kernels_.points * panels, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        poll();
+        const int64_t point = i / panels, start = i % panels * kernels_.panel;
+        kernels_.multiply(tiles, channels, std::min(kernels_.panel, filters - start),
+                          inputs.data + point * inputs.plane, inputs.row,
+                          weights_.get() + (point * filters + start) * channels,
+                          products.data + point * products.plane + start, products.row);
+      }
     });
   }
 
@@ -196,12 +225,11 @@ bool fits_winograd(const Convolution& c) {
 const WinogradKernels* choose_winograd(const Convolution& c) {
   const auto sets = winograd_kernels();
   if (!c.winograd || sets.empty() || !fits_winograd(c)) return nullptr;
-  for (const WinogradKernels& kernels : sets.front()) {
-    const int64_t tiles =
-        c.out.dim(0) * up(c.out.dim(1), kernels.tile) * up(c.out.dim(2), kernels.tile);
-    if (tiles >= (kernels.tile == 4 ? 25 : 16)) return &kernels;
-  }
-  return nullptr;
+  const WinogradKernels &four = sets.front()[0], &two = sets.front()[1];
+  const double of_four = winograd_cost(c, four), of_two = winograd_cost(c, two);
+  const bool takes_four = of_four < cost::kWorthMemory * of_two;
+  if ((takes_four ? of_four : of_two) > cost::kWorthIt * direct_cost(c)) return nullptr;
+  return takes_four ? &four : &two;
 }
 
 bool run_winograd(const Convolution& convolution, const WinogradKernels& kernels) {

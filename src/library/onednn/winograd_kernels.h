@@ -25,6 +25,8 @@ struct WinogradImages {
 struct WinogradPlanes {
   float* data;
   int64_t row, plane;
+
+  WinogradPlanes from_row(int64_t first) const { return {data + first * row, row, plane}; }
 };
 
 // Channels and filters are multiples of kWinogradLanes.
