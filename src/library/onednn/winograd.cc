@@ -33,21 +33,21 @@ int64_t up(int64_t a, int64_t b) {
 // measures the terms. Weights come from memory, because a model's other layers have been in the
 // caches meanwhile.
 namespace cost {
-constexpr double kPerWeight = 11;           // to read it
+constexpr double kPerWeight = 8;            // to read it
+constexpr double kPerDirectWeight = 11;     // to read one that isn't transformed
 constexpr double kPerDirectProduct = 0.88;  // oneDNN's loops, relative to those of winograd_loops.h
 // To transform a channel's inputs or a filter's outputs of a tile.
 constexpr double per_transform(int64_t tile) {
   return tile == 4 ? 550 : 250;
 }
-constexpr double kWorthIt = 0.95;  // of the direct convolution's cost
-constexpr double kWorthMemory =
-    0.9;  // of the cost of smaller tiles, whose weights are 4/9 as large
+// Of the direct convolution's cost; and of that of smaller tiles, whose weights are 4/9 as large.
+constexpr double kWorthIt = 0.95, kWorthMemory = 0.9;
 }  // namespace cost
 
 double direct_cost(const Convolution& c) {
   const double pixels = static_cast<double>(c.out.dim(0) * c.out.dim(1) * c.out.dim(2));
   return static_cast<double>(c.weights.count()) *
-         (pixels * cost::kPerDirectProduct + cost::kPerWeight);
+         (pixels * cost::kPerDirectProduct + cost::kPerDirectWeight);
 }
 
 double winograd_cost(const Convolution& c, const WinogradKernels& kernels) {
@@ -178,10 +178,12 @@ class Winograd {
       for (int64_t i = begin; i < end; ++i) {
         poll();
         const int64_t point = i / panels, start = i % panels * kernels_.panel;
-        kernels_.multiply(tiles, channels, std::min(kernels_.panel, filters - start),
-                          inputs.data + point * inputs.plane, inputs.row,
-                          weights_.get() + (point * filters + start) * channels,
-                          products.data + point * products.plane + start, products.row);
+        const int64_t width = std::min(kernels_.panel, filters - start);
+        const float* const weights = weights_.get() + (point * filters + start) * channels;
+        const float* const next = i + 1 < end ? weights + width * channels : weights;
+        kernels_.multiply(tiles, channels, width, inputs.data + point * inputs.plane, inputs.row,
+                          weights, next, products.data + point * products.plane + start,
+                          products.row);
       }
     });
   }

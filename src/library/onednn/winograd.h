@@ -2,9 +2,8 @@
 // quarter as often as the definition, and F(2x2, 3x3), 4/9 as often.
 //
 // Each tile of outputs and its window are transformed to `points`, where the convolution is one
-// matrix product [tiles, channels] x [channels, filters] per point. The greatest error relative to
-// the greatest output grows from about 3e-7 to 3e-6 for tiles of 4 and 512 channels
-// (docs/semantics.md).
+// matrix product [tiles, channels] x [channels, filters] per point. docs/semantics.md has the
+// errors.
 #pragma once
 
 #include <span>

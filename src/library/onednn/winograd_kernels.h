@@ -46,9 +46,11 @@ struct WinogradKernels {
   void (*transform_inputs)(const WinogradImages& images, int64_t first, int64_t count,
                            const WinogradPlanes& to);
   // products[rows, width] = inputs[rows, channels] x weights[channels, width], for the `width`
-  // filters of a panel. The order of a sum depends on nothing but `channels`.
+  // filters of a panel. The order of a sum depends on nothing but `channels`. Meanwhile it fetches
+  // the weights of the next panel from `next`.
   void (*multiply)(int64_t rows, int64_t channels, int64_t width, const float* inputs,
-                   int64_t inputs_row, const float* weights, float* products, int64_t products_row);
+                   int64_t inputs_row, const float* weights, const float* next, float* products,
+                   int64_t products_row);
   // Transforms products of the same tiles into outputs, applies the epilogue and stores them.
   // Returns whether all are finite before the epilogue. A product or sum that isn't finite reaches
   // at least one output of its tile, because nothing finite is added to it afterwards.

@@ -18,6 +18,7 @@ struct WinogradLoops {
   typedef float HalfFloats __attribute__((vector_size(kLanes * 2), aligned(4), may_alias));
 
   static constexpr int64_t kPanel = kVectors * kLanes;
+  static constexpr int64_t kLine = 64;  // bytes of a cache line
 
   [[gnu::always_inline]] static inline Floats load(const float* from) {
     return *reinterpret_cast<const AnyFloats*>(from);
@@ -25,7 +26,8 @@ struct WinogradLoops {
   [[gnu::always_inline]] static inline void store(float* to, const Floats& value) {
     *reinterpret_cast<AnyFloats*>(to) = value;
   }
-  [[gnu::always_inline]] static inline Floats all(float value) { return Floats{} + value; }
+  // GCC doesn't drop the addition of 0 instead, which changes -0.
+  [[gnu::always_inline]] static inline Floats all(float value) { return value - Floats{}; }
 
   template <class To, class From>
   [[gnu::always_inline]] static inline To converted(const From& value) {
@@ -87,14 +89,22 @@ struct WinogradLoops {
   }
 
   static void multiply(int64_t rows, int64_t channels, int64_t width, const float* inputs,
-                       int64_t inputs_row, const float* weights, float* products,
+                       int64_t inputs_row, const float* weights, const float* next, float* products,
                        int64_t products_row) {
-    // Blocks of about the same number of rows.
-    const int64_t blocks = (rows + kRows - 1) / kRows;
+    // Blocks of about the same number of rows. The first ones read the weights from the caches
+    // beyond the second, or from memory, unless the blocks of the panel before fetch them, each a
+    // part of one line for each channel.
+    const int64_t blocks = (rows + kRows - 1) / kRows, parts = width * 4 / kLine;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t first = rows * b / blocks, end = rows * (b + 1) / blocks;
-      multiply_block<1, 1>(end - first, width / kLanes, channels, inputs + first * inputs_row,
-                           inputs_row, weights, products + first * products_row, products_row);
+      const Product product{channels,
+                            inputs + first * inputs_row,
+                            inputs_row,
+                            weights,
+                            next + lesser(b, parts - 1) * channels * (kLine / 4),
+                            products + first * products_row,
+                            products_row};
+      multiply_block<1, 1>(end - first, width / kLanes, product);
     }
   }
 
@@ -187,37 +197,42 @@ struct WinogradLoops {
     }
   }
 
-  // Calls the block of `rows` and `vectors`, which are at least kM and kN.
+  // Of a block of rows with a panel.
+  struct Product {
+    int64_t channels;
+    const float* inputs;
+    int64_t inputs_row;
+    const float *weights, *fetched;
+    float* products;
+    int64_t products_row;
+  };
+
+  // Multiplies a block of `rows` and `vectors`, which are at least kM and kN.
   template <int kM, int kN>
   [[gnu::always_inline]] static inline void multiply_block(int64_t rows, int64_t vectors,
-                                                           int64_t channels, const float* inputs,
-                                                           int64_t inputs_row, const float* weights,
-                                                           float* products, int64_t products_row) {
+                                                           const Product& product) {
     if constexpr (kM < kRows) {
-      if (rows > kM)
-        return multiply_block<kM + 1, kN>(rows, vectors, channels, inputs, inputs_row, weights,
-                                          products, products_row);
+      if (rows > kM) return multiply_block<kM + 1, kN>(rows, vectors, product);
     }
     if constexpr (kN < kVectors) {
-      if (vectors > kN)
-        return multiply_block<kM, kN + 1>(rows, vectors, channels, inputs, inputs_row, weights,
-                                          products, products_row);
+      if (vectors > kN) return multiply_block<kM, kN + 1>(rows, vectors, product);
     }
-    multiply_registers<kM, kN>(channels, inputs, inputs_row, weights, products, products_row);
+    multiply_registers<kM, kN>(product);
   }
 
   template <int kM, int kN>
-  [[gnu::noinline]] static void multiply_registers(int64_t channels, const float* inputs,
-                                                   int64_t inputs_row, const float* weights,
-                                                   float* products, int64_t products_row) {
+  [[gnu::noinline]] static void multiply_registers(const Product& product) {
+    const float *const inputs = product.inputs, *weights = product.weights;
+    const char* fetched = reinterpret_cast<const char*>(product.fetched);
     Floats sums[kM][kN] = {};
-    for (int64_t c = 0; c < channels; ++c, weights += kN * kLanes) {
+    for (int64_t c = 0; c < product.channels; ++c, weights += kN * kLanes, fetched += kLine) {
+      __builtin_prefetch(fetched, 0, 2);
       Floats factors[kN];
 #pragma GCC unroll 16
       for (int j = 0; j < kN; ++j) factors[j] = load(weights + j * kLanes);
 #pragma GCC unroll 16
       for (int i = 0; i < kM; ++i) {
-        const Floats input = all(inputs[i * inputs_row + c]);
+        const Floats input = all(inputs[i * product.inputs_row + c]);
 #pragma GCC unroll 16
         for (int j = 0; j < kN; ++j) sums[i][j] += input * factors[j];
       }
@@ -225,7 +240,8 @@ struct WinogradLoops {
 #pragma GCC unroll 16
     for (int i = 0; i < kM; ++i) {
 #pragma GCC unroll 16
-      for (int j = 0; j < kN; ++j) store(products + i * products_row + j * kLanes, sums[i][j]);
+      for (int j = 0; j < kN; ++j)
+        store(product.products + i * product.products_row + j * kLanes, sums[i][j]);
     }
   }
 
