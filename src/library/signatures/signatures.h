@@ -248,6 +248,16 @@ inline constexpr Signature kTable[] = {
      .attributes = {shape("a_perm"), shape("b_perm"), choice("activation", kActivations),
                     number("alpha"), number("beta")},
      .summary = "activation(permuted a @ permuted b + bias + residual), f32"},
+    // q [b, h, n, d], k [b, h, d, m], v [b, h, m, e], mask broadcast to [b, h, n, m], all permuted;
+    // out is the permuted [b, h, n, e]
+    {.name = "onednn.attention",
+     .library = "onednn",
+     .operands = {tensor("q"), tensor("k"), tensor("v"), optional("mask")},
+     .results = {tensor("out")},
+     .writes_results = true,
+     .attributes = {shape("q_perm"), shape("k_perm"), shape("v_perm"), shape("out_perm"),
+                    number("scale")},
+     .summary = "softmax(scale * q @ k + mask) @ v, f32, without its scores in memory"},
 };
 // clang-format on
 }  // namespace detail
