@@ -52,7 +52,7 @@ def find_models(options: argparse.Namespace) -> list[Model]:
         return [Model(path.stem, path, {}) for path in sorted(models.glob("*.onnx"))]
     if options.int8:
         return find_quantised(models, filled)
-    wanted = ("lstm", "loop") if loops else ("mobilenetv2", "bert")
+    wanted = ("lstm", "loop") if loops else ("mobilenetv2", "resnet18", "inceptionv3", "bert")
     missing = [name for name in wanted if not (models / f"{name}.onnx").exists()]
     if missing:
         subprocess.run([sys.executable, HERE / "make_models.py", models, *missing], check=True)
@@ -64,7 +64,8 @@ def find_models(options: argparse.Namespace) -> list[Model]:
     found = []
     for name in ("resnet50", "squeezenet", "shufflenet", "vgg19") if filled else ():
         found.append(Model(name, filled / name / "model.onnx", {}))
-    found.append(Model("mobilenetv2", models / "mobilenetv2.onnx", {}))
+    for name in ("mobilenetv2", "resnet18", "inceptionv3"):
+        found.append(Model(name, models / f"{name}.onnx", {}))
     return found + bert_models("bert", models / "bert.onnx")
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Builds benchmark models that aren't in any data set, with random weights: MobileNetV2, Inception v3, BERT-base,
+"""Builds benchmark models that aren't in any data set, with random weights: MobileNetV2, Inception v3, ResNet-18, BERT-base,
 loops, and a wide graph.
 
-Usage: make_models.py OUT_FOLDER [mobilenetv2|inceptionv3|bert|lstm|loop|wide]... [--layers N --hidden N --heads N]
-                      [--fused-layer-norm] [--branches N --products N --width N]
+Usage: make_models.py OUT_FOLDER [mobilenetv2|inceptionv3|resnet18|bert|lstm|loop|wide]...
+                      [--layers N --hidden N --heads N] [--fused-layer-norm] [--branches N --products N --width N]
 
 The graphs have the form that PyTorch's exporter writes: batch normalisation folded into the
 convolutions, sizes computed by Shape, Gather and Concat, GELU as Erf, layer normalisation as nine
@@ -12,6 +12,7 @@ same bytes. The weights of BERT are in a separate file beside the model (438 MB)
 
   mobilenetv2.onnx  image: float[1, 3, 224, 224] -> logits: float[1, 1000]
   inceptionv3.onnx  image: float[1, 3, 299, 299] -> logits: float[1, 1000]
+  resnet18.onnx     image: float[1, 3, 224, 224] -> logits: float[1, 1000]
   bert.onnx         input_ids, attention_mask, token_type_ids: tensor[batch, sequence; i64]
                     -> last_hidden_state: float[batch, sequence, 768], pooler_output: float[batch, 768]
   lstm.onnx         x: float[steps, 1, 32] -> y: float[steps, 1, 1, 64], last_h, last_c
@@ -225,6 +226,45 @@ def inceptionv3() -> onnx.ModelProto:
     )
 
 
+def resnet18() -> onnx.ModelProto:
+    """K. He et al., "Deep Residual Learning for Image Recognition" (2015), as in torchvision."""
+    g = Graph(seed=5)
+
+    def conv(x, before, after, kernel, stride, name):
+        weight = g.weight(f"{name}.weight", (after, before, kernel, kernel), (1.0 / (before * kernel**2)) ** 0.5)
+        return g.add(
+            "Conv",
+            [x, weight, g.weight(f"{name}.bias", (after,), 0.05)],
+            f"/{name}/Conv",
+            kernel_shape=[kernel] * 2,
+            strides=[stride] * 2,
+            pads=[kernel // 2] * 4,
+        )
+
+    def relu(x, name):
+        return g.add("Relu", [x], f"/{name}/Relu")
+
+    x, channels = relu(conv("image", 3, 64, 7, 2, "conv1"), "conv1"), 64
+    x = g.add("MaxPool", [x], "/maxpool/MaxPool", kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    for layer, after in enumerate((64, 128, 256, 512), start=1):
+        for block in range(2):
+            name, stride = f"layer{layer}.{block}", 2 if block == 0 and layer > 1 else 1
+            y = relu(conv(x, channels, after, 3, stride, f"{name}.conv1"), f"{name}.conv1")
+            y = conv(y, after, after, 3, 1, f"{name}.conv2")
+            if stride > 1:
+                x = conv(x, channels, after, 1, stride, f"{name}.downsample")
+            x, channels = relu(g.add("Add", [y, x], f"/{name}/Add"), name), after
+    x = g.add("Flatten", [g.add("GlobalAveragePool", [x], "/avgpool")], "/Flatten", axis=1)
+    weight, bias = g.weight("fc.weight", (1000, 512), 0.03), g.weight("fc.bias", (1000,), 0.05)
+    g.nodes.append(helper.make_node("Gemm", [x, weight, bias], ["logits"], "/fc/Gemm", transB=1))
+    return g.model(
+        "resnet18",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, 224, 224])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, 1000])],
+        opset=13,
+    )
+
+
 def bert(layers: int, hidden: int, heads: int, fused_layer_norm: bool) -> onnx.ModelProto:
     """J. Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers" (2018), base size."""
     g = Graph(seed=3)
@@ -418,6 +458,8 @@ def main() -> None:
             onnx.save(mobilenetv2(), path)
         elif name == "inceptionv3":
             onnx.save(inceptionv3(), path)
+        elif name == "resnet18":
+            onnx.save(resnet18(), path)
         elif name == "wide":
             onnx.save(wide(options.branches, options.products, options.width), path)
         elif name == "bert":
@@ -428,7 +470,9 @@ def main() -> None:
         elif name in ("lstm", "loop"):
             onnx.save(lstm() if name == "lstm" else loop(), path)
         else:
-            parser.error(f"unknown model {name}; there are mobilenetv2, inceptionv3, bert, lstm, loop and wide")
+            parser.error(
+                f"unknown model {name}; there are mobilenetv2, inceptionv3, resnet18, bert, lstm, loop and wide"
+            )
         onnx.checker.check_model(str(path), full_check=True)
         print(path)
 

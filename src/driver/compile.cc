@@ -172,6 +172,7 @@ class Pipeline {
     cx_.level = options.level;
     cx_.fold_limit = options.fold_limit;
     cx_.inter_op = options.inter_op;
+    cx_.direct_convolutions = options.direct_convolutions;
     evaluator_.state().work_left = static_cast<double>(options.fold_work);
     cx_.evaluator = &evaluator_;
     if (code.libraries) cx_.offers = graph::all_offers();

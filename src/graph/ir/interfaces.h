@@ -17,13 +17,19 @@ class Evaluator {
                                const std::vector<Any>& args) = 0;
 };
 
+// The compiler's options of these names (driver/options.def).
+struct OfferOptions {
+  int level = 0;
+  bool direct_convolutions = false;
+};
+
 // The calls that an external library can take.
 class Offer {
  public:
   virtual ~Offer() = default;
   // Rewrites calls that the library takes into packed calls to it. Below -O3, these follow
   // docs/semantics.md, including NaN.
-  virtual Module partition(const Module& module, int level) = 0;
+  virtual Module partition(const Module& module, const OfferOptions& options) = 0;
 };
 
 }  // namespace tenon::graph

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "graph/ir/rewrite.h"
+#include "graph/offer/onednn_attention.h"
 #include "library/signatures/signatures.h"
 
 namespace tenon::graph {
@@ -30,10 +31,16 @@ struct Match {
 class Matcher {
  public:
   Matcher(const FunctionRef& function, bool nan_may_vanish)
-      : uses_(count_uses(function)), nan_may_vanish_(nan_may_vanish) {
+      : attention(find_attention(function)),
+        uses_(count_uses(function)),
+        nan_may_vanish_(nan_may_vanish) {
+    for (const auto& [root, match] : attention) {
+      inner.insert(match.inner.begin(), match.inner.end());
+    }
     find(function->body);
   }
 
+  const std::unordered_map<const Var*, AttentionMatch> attention;
   std::unordered_map<const Var*, Match> roots;
   std::unordered_set<const Var*> inner;
 
@@ -48,6 +55,8 @@ class Matcher {
       for_each_block(binding->value, [this](const BlockRef& nested) { find(nested); });
     }
     for (const auto& binding : block->bindings) {
+      const Var* var = binding->var.get();
+      if (attention.contains(var) || inner.contains(var)) continue;
       auto* call = binding->value.as<Call>();
       if (call && (takes_convolution(*call) || takes_product(*call))) {
         extend(Ref<const Call>(call), *binding, consumer);
@@ -171,12 +180,17 @@ class Matcher {
 
 class Partitioner : public Rewriter {
  public:
-  explicit Partitioner(bool nan_may_vanish) : nan_may_vanish_(nan_may_vanish) {}
+  explicit Partitioner(const OfferOptions& options) : options_(options) {}
 
  protected:
-  void enter(const FunctionRef& function) override { matcher_.emplace(function, nan_may_vanish_); }
+  void enter(const FunctionRef& function) override {
+    matcher_.emplace(function, /*nan_may_vanish=*/options_.level >= 3);
+  }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    if (auto it = matcher_->attention.find(var.get()); it != matcher_->attention.end()) {
+      return attention(var, it->second);
+    }
     if (auto it = matcher_->roots.find(var.get()); it != matcher_->roots.end()) {
       return is_op(*it->second.base, op::conv) ? convolution(var, it->second)
                                                : product(var, it->second);
@@ -201,7 +215,8 @@ class Partitioner : public Rewriter {
                 {{"strides", ones("strides")},
                  {"dilations", ones("dilations")},
                  {"pads", attr_dims(pads.to_vector())},
-                 {"groups", a.at("groups")}});
+                 {"groups", a.at("groups")},
+                 {"winograd", Any(!options_.direct_convolutions)}});
   }
 
   Operand product(const VarRef& var, const Match& match) {
@@ -210,6 +225,23 @@ class Partitioner : public Rewriter {
     return call(var, library::signature("onednn.matmul"), match, {a, b, match.bias, match.residual},
                 {{"a_perm", attr_ints(a_perm)}, {"b_perm", attr_ints(b_perm)}},
                 /*first_two_mapped=*/true);
+  }
+
+  Operand attention(const VarRef& var, const AttentionMatch& match) {
+    const auto [q, q_perm] = through_transpose(match.q);
+    const auto [k, k_perm] = through_transpose(match.k);
+    const auto [v, v_perm] = through_transpose(match.v);
+    builder().at(match.span);
+    const Attrs attributes = attrs({{"q_perm", attr_ints(q_perm)},
+                                    {"k_perm", attr_ints(k_perm)},
+                                    {"v_perm", attr_ints(v_perm)},
+                                    {"out_perm", attr_ints(match.out_perm)},
+                                    {"scale", Any(match.scale)}});
+    const Operand mask = match.mask ? mapped(match.mask) : Operand();
+    return builder().bind_typed(
+        make_call(CalleeKind::kPacked, library::signature("onednn.attention").name, {q, k, v, mask},
+                  attributes, var->type),
+        var->type, var->name);
   }
 
   // Looks through a transpose; returns an operand of the new function and the permutation.
@@ -239,14 +271,14 @@ class Partitioner : public Rewriter {
         var->name);
   }
 
-  const bool nan_may_vanish_;
+  const OfferOptions options_;
   std::optional<Matcher> matcher_;
 };
 
 }  // namespace
 
-Module OneDnnOffer::partition(const Module& module, int level) {
-  return Partitioner(/*nan_may_vanish=*/level >= 3).run(module);
+Module OneDnnOffer::partition(const Module& module, const OfferOptions& options) {
+  return Partitioner(options).run(module);
 }
 
 }  // namespace tenon::graph

@@ -8,7 +8,7 @@ namespace tenon::graph {
 
 class OneDnnOffer : public Offer {
  public:
-  Module partition(const Module& module, int level) override;
+  Module partition(const Module& module, const OfferOptions& options) override;
 };
 
 }  // namespace tenon::graph

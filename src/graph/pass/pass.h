@@ -17,6 +17,7 @@ struct PassContext {
   // The options of these names (driver/options.def).
   int level = 0;
   int64_t fold_limit = 0;
+  bool direct_convolutions = false;
   int inter_op = 1;                // above 1, calls are grouped
   Evaluator* evaluator = nullptr;  // null: no folding
   std::vector<Offer*> offers;      // in order of preference

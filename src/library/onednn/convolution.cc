@@ -1,3 +1,5 @@
+#include "library/onednn/convolution.h"
+
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -5,7 +7,7 @@
 #include "library/onednn/functions.h"
 #include "library/onednn/primitive_cache.h"
 #include "library/onednn/team.h"
-#include "object/shape.h"
+#include "library/onednn/winograd.h"
 #include "support/error.h"
 #include "support/poll.h"
 
@@ -22,14 +24,6 @@ consteval size_t at(std::string_view argument) {
   return library::argument(kSignature, argument);
 }
 
-struct Convolution {
-  const Tensor &x, &weights, &bias, &residual, &out;
-  const Shape &strides, &dilations, &pads;
-  int64_t groups = 1;
-  library::Activation activation = library::Activation::None;
-  float alpha = 0, beta = 0;
-};
-
 [[noreturn]] void fail(const std::string& what) {
   throw Error(ErrorKind::Runtime, cat(kName, ": ", what));
 }
@@ -41,7 +35,8 @@ Convolution read(const AnyView* args, int32_t count) {
           in_place<Tensor>(args[at("out")]),      in_place<Shape>(args[at("strides")]),
           in_place<Shape>(args[at("dilations")]), in_place<Shape>(args[at("pads")]),
           args[at("groups")].as<int64_t>(),       args[at("activation")].as<library::Activation>(),
-          args[at("alpha")].as<float>(),          args[at("beta")].as<float>()};
+          args[at("alpha")].as<float>(),          args[at("beta")].as<float>(),
+          args[at("winograd")].as<int64_t>() != 0};
 }
 
 void check_tensors(const Convolution& c) {
@@ -256,9 +251,18 @@ void run_in_parts(const Convolution& c) {
   }
 }
 
-void run(const Convolution& c) {
+void run_directly(const Convolution& c) {
   const double work = static_cast<double>(c.out.count()) * static_cast<double>(window_of(c));
   work > kMostBetweenPolls ? run_in_parts(c) : run_whole(c);
+}
+
+void run(const Convolution& c) {
+  if (c.winograd) {
+    check_sizes(c);
+    const WinogradKernels* kernels = choose_winograd(c);
+    if (kernels && run_winograd(c, *kernels)) return;
+  }
+  run_directly(c);
 }
 
 }  // namespace

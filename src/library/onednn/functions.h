@@ -25,6 +25,7 @@ inline void require_arity(const library::Signature& function, int32_t count) {
 
 // Their arguments are those of their signatures; errors are thrown.
 void convolution(const AnyView* args, int32_t count, Any* result);
+void attention(const AnyView* args, int32_t count, Any* result);
 void matmul(const AnyView* args, int32_t count, Any* result);
 
 }  // namespace tenon::onednn

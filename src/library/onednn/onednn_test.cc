@@ -12,47 +12,14 @@
 #include <thread>
 
 #include "device/parallel.h"
-#include "library/onednn/register.h"
+#include "library/onednn/onednn_testing.h"
 #include "library/onednn/team.h"
-#include "object/registry.h"
-#include "object/shape.h"
-#include "object/tensor.h"
-#include "support/poll.h"
 
 namespace tenon {
 namespace {
 
-Tensor ones(std::vector<int64_t> shape) {
-  Tensor t = Tensor::empty(shape, f32);
-  std::fill_n(t.data_as<float>(), t.count(), 1.f);
-  return t;
-}
-
-template <class... A>
-std::string outcome(const char* name, const A&... args) {
-  register_onednn();
-  try {
-    function_named(name)(args...);
-  } catch (const Error& e) {
-    return e.kind() == ErrorKind::Runtime ? e.message() : e.render();
-  }
-  return "a value";
-}
-
-struct Convolution {
-  Tensor x = ones({1, 4, 4, 2}), weights = ones({3, 3, 2, 5});
-  std::vector<int64_t> strides = {1, 1}, dilations = {1, 1}, pads = {1, 1, 1, 1};
-  int64_t groups = 1, activation = 0;
-  Tensor out = ones({1, 4, 4, 5});
-
-  std::string run() const {
-    return outcome("onednn.convolution", x, weights, Any(), Any(), out, Shape(strides),
-                   Shape(dilations), Shape(pads), groups, activation, 0.0, 0.0);
-  }
-};
-
 TEST(Convolution, Computes) {
-  Convolution c;
+  ConvolutionCall c;
   EXPECT_EQ(c.run(), "a value");
   EXPECT_EQ(c.out.data_as<float>()[0], 8);  // 2 * 2 * 2 ones in the corner's window
 }
@@ -60,7 +27,7 @@ TEST(Convolution, Computes) {
 TEST(Convolution, WindowsWhoseSizesOverflowAreRefused) {
   const char* range = "onednn.convolution: a stride, dilation, pad or size is out of range";
   for (int64_t v : {int64_t{-1}, int64_t{1} << 31, INT64_MAX}) {
-    Convolution strides, dilations, pads, ends;
+    ConvolutionCall strides, dilations, pads, ends;
     strides.strides[0] = dilations.dilations[1] = pads.pads[0] = ends.pads[3] = v;
     EXPECT_EQ(strides.run(), range) << v;
     EXPECT_EQ(dilations.run(), range) << v;
@@ -71,14 +38,14 @@ TEST(Convolution, WindowsWhoseSizesOverflowAreRefused) {
 
 TEST(Convolution, GroupsThatDoNotDivideTheChannelsAreRefused) {
   for (int64_t groups : {int64_t{0}, int64_t{2}, int64_t{3}, INT64_MAX}) {
-    Convolution c;
+    ConvolutionCall c;
     c.groups = groups;
     EXPECT_EQ(c.run(), "onednn.convolution: channels of x and weights do not fit the groups");
   }
 }
 
 TEST(Convolution, ActivationsWithoutANameAreRefused) {
-  Convolution c;
+  ConvolutionCall c;
   c.activation = 77;
   EXPECT_EQ(c.run(), "oneDNN: no activation has the number 77");
 }
@@ -109,26 +76,6 @@ TEST(MatMul, ShapesThatDoNotFitAreRefused) {
   EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), ones({2, 4}), Shape({1, 1})),
             "onednn.matmul: a permutation has a repeated or invalid axis");
 }
-
-int64_t packings() {
-  return function_named("onednn.packing_count")().as<int64_t>();
-}
-
-// Small integers, so that sums of products are exact.
-Tensor numbers(std::vector<int64_t> shape, int64_t factor) {
-  Tensor t = Tensor::empty(shape, f32);
-  for (int64_t i = 0; i < t.count(); ++i)
-    t.data_as<float>()[i] = static_cast<float>(i * factor % 5 - 2);
-  return t;
-}
-
-// Counts polls, and stops the work at one of them.
-struct CountingPoller final : Poller {
-  void poll() override {
-    if (++polls == stop_at) throw Error(ErrorKind::Runtime, "stopped");
-  }
-  int polls = 0, stop_at = 0;
-};
 
 // Work that would take long is divided: the parts give what the whole would, and are polled
 // between.
@@ -208,7 +155,7 @@ TEST(Convolution, IsDividedBetweenRowsAndImages) {
   for (const Case& c : {Case{2, 151, 1, 1, 4}, Case{1, 301, 2, 2, 2}, Case{7, 75, 1, 2, 2}}) {
     const int64_t in = 64, filters = 96, pad = c.dilation;
     const int64_t size = (c.size + 2 * pad - 2 * c.dilation - 1) / c.stride + 1;
-    Convolution conv;
+    ConvolutionCall conv;
     conv.x = numbers({c.images, c.size, c.size, in}, 3);
     conv.weights = numbers({3, 3, in, filters}, 7);
     conv.strides = {c.stride, c.stride};
@@ -239,7 +186,7 @@ TEST(Convolution, IsDividedBetweenRowsAndImages) {
 }
 
 TEST(Packing, IsKeptForAConstantAndNothingElse) {
-  Convolution c;
+  ConvolutionCall c;
   c.x = ones({1, 8, 8, 32}), c.weights = ones({3, 3, 32, 32}), c.out = ones({1, 8, 8, 32});
   EXPECT_EQ(c.run(), "a value");
   int64_t before = packings();
@@ -293,7 +240,7 @@ TEST(Packing, OfOneConstantSeenTwoWaysIsTwo) {
 }
 
 TEST(Threads, AreThoseOfTheCallThatRuns) {
-  Convolution c;
+  ConvolutionCall c;
   c.x = ones({1, 8, 8, 32}), c.weights = ones({3, 3, 32, 32}), c.out = ones({1, 8, 8, 32});
   for (int32_t threads : {1, 3, 2}) {
     ThreadsScope scope(threads);
@@ -306,12 +253,12 @@ TEST(Threads, AreThoseOfTheCallThatRuns) {
 }
 
 TEST(Threads, OfTheHostAreAsManyAsBefore) {
-  Convolution small, large;
+  ConvolutionCall small, large;
   large.x = ones({1, 8, 8, 32}), large.weights = ones({3, 3, 32, 32});
   large.out = ones({1, 8, 8, 32});
   for (int host : {1, 5}) {
     omp_set_num_threads(host);
-    for (const Convolution* c : {&small, &large}) {
+    for (const ConvolutionCall* c : {&small, &large}) {
       EXPECT_EQ(c->run(), "a value");
       EXPECT_EQ(omp_get_max_threads(), host);
     }
@@ -340,7 +287,7 @@ TEST(Threads, AreLentToLoops) {
 }
 
 TEST(Packing, IsDoneOnceWhereManyComeFirst) {
-  Convolution c;
+  ConvolutionCall c;
   c.x = ones({1, 8, 8, 32}), c.weights = ones({3, 3, 32, 32}).as_constant();
   c.out = ones({1, 8, 8, 32});
   {
@@ -354,7 +301,7 @@ TEST(Packing, IsDoneOnceWhereManyComeFirst) {
   std::barrier start(8);
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
-      Convolution mine(c);
+      ConvolutionCall mine(c);
       mine.out = ones({1, 8, 8, 32});
       ThreadsScope scope(1);
       start.arrive_and_wait();
@@ -371,7 +318,7 @@ TEST(Packing, IsForgottenWithItsConstant) {
   function_named("onednn.forget_unused")();
   const int64_t before = kept();
   {
-    Convolution c;
+    ConvolutionCall c;
     c.x = ones({1, 8, 8, 32}), c.weights = ones({3, 3, 32, 32}).as_constant();
     c.out = ones({1, 8, 8, 32});
     EXPECT_EQ(c.run(), "a value");
@@ -407,7 +354,7 @@ TEST(Threads, AForkedChildGoesOnWithoutThem) {
   GTEST_SKIP() << "the thread sanitizer ends a child of a fork that starts threads";
 #endif
   ThreadsScope scope(2);
-  Convolution c;
+  ConvolutionCall c;
   c.x = ones({1, 8, 8, 32}), c.weights = ones({3, 3, 32, 32}), c.out = ones({1, 8, 8, 32});
   auto works = [&] {
     std::atomic<int64_t> sum{0};

@@ -35,12 +35,20 @@ class WeakTensor {
 // Created by the first call that needs it and filled by one of the calls that need it.
 struct Slot {
   std::mutex mutex;
-  std::shared_ptr<const dnnl::memory> memory;
+  std::shared_ptr<const void> packed;  // a dnnl::memory, or floats if the form has a `transform`
+};
+
+// What a constant was packed from and to.
+struct Form {
+  dnnl::memory::desc from, to;      // of a primitive's weights
+  const void* transform = nullptr;  // otherwise
+
+  bool operator==(const Form&) const = default;
 };
 
 struct Packed {
   WeakTensor keeper;
-  dnnl::memory::desc from, to;
+  Form form;
   std::shared_ptr<Slot> slot;
 };
 
@@ -80,19 +88,18 @@ std::shared_ptr<const dnnl::memory> pack(void* elements, const dnnl::memory::des
   return {owned, &owned->memory};
 }
 
-std::shared_ptr<Slot> slot_of(const Tensor& weights, const void* elements,
-                              const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
+std::shared_ptr<Slot> slot_of(const Tensor& weights, const void* elements, const Form& form) {
   TensorObj* keeper = keeper_of(weights);
   Cache& c = cache();
   std::lock_guard lock(c.mutex);
   auto [begin, end] = c.packed.equal_range(elements);
   for (auto it = begin; it != end; ++it) {
     const Packed& packed = it->second;
-    if (packed.keeper.is(keeper) && packed.from == from && packed.to == to) return packed.slot;
+    if (packed.keeper.is(keeper) && packed.form == form) return packed.slot;
   }
   std::erase_if(c.packed, [](const auto& entry) { return !entry.second.keeper.alive(); });
   auto slot = std::make_shared<Slot>();
-  c.packed.emplace(elements, Packed{WeakTensor(keeper), from, to, slot});
+  c.packed.emplace(elements, Packed{WeakTensor(keeper), form, slot});
   return slot;
 }
 
@@ -109,10 +116,25 @@ std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights, int64_
                                                    const dnnl::memory::desc& to) {
   void* const elements = static_cast<char*>(weights.data()) + offset;
   if (!weights.constant()) return pack(elements, from, to);
-  const std::shared_ptr<Slot> slot = slot_of(weights, elements, from, to);
+  const std::shared_ptr<Slot> slot = slot_of(weights, elements, {from, to});
   std::lock_guard lock(slot->mutex);
-  if (!slot->memory) slot->memory = pack(elements, from, to);
-  return slot->memory;
+  if (!slot->packed) slot->packed = pack(elements, from, to);
+  return std::static_pointer_cast<const dnnl::memory>(slot->packed);
+}
+
+std::shared_ptr<const float> transformed_weights(const Tensor& constant, const void* form,
+                                                 size_t count,
+                                                 const std::function<void(float* to)>& transform) {
+  const std::shared_ptr<Slot> slot =
+      slot_of(constant, constant.data(), {.from = {}, .to = {}, .transform = form});
+  std::lock_guard lock(slot->mutex);
+  if (!slot->packed) {
+    const std::shared_ptr<void> floats = allocate(count * sizeof(float));
+    transform(static_cast<float*>(floats.get()));
+    slot->packed = floats;
+    ++cache().packings;
+  }
+  return std::static_pointer_cast<const float>(slot->packed);
 }
 
 void forget_unused() {

@@ -1,6 +1,7 @@
-// Weights in the layouts that primitives require.
+// Weights in the layouts that primitives and kernels require.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -15,6 +16,11 @@ namespace tenon::onednn {
 std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights, int64_t offset,
                                                    const dnnl::memory::desc& from,
                                                    const dnnl::memory::desc& to);
+// `count` floats that `transform` makes of a constant's elements, kept in the same way. `form`
+// tells the forms of one constant apart: an address that lives as long as the process.
+std::shared_ptr<const float> transformed_weights(const Tensor& constant, const void* form,
+                                                 size_t count,
+                                                 const std::function<void(float* to)>& transform);
 // Frees weights that were packed from constants that no longer exist.
 void forget_unused();
 

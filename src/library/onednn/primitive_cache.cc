@@ -8,10 +8,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "device/call_context.h"
 #include "library/onednn/packed_weights.h"
 #include "library/onednn/signal_stack.h"
 #include "library/onednn/team.h"
+#include "library/onednn/workspace.h"
 #include "support/error.h"
 
 namespace tenon::onednn {
@@ -84,33 +84,6 @@ std::shared_ptr<CachedPlan> keep(Cache& c, const Key& key, std::shared_ptr<Cache
     c.by_use.pop_back();
   }
   return made;
-}
-
-// Bytes that count towards the memory limit of the call.
-class Counted {
- public:
-  explicit Counted(size_t bytes) : call_(CallContext::current()), bytes_(bytes) {
-    if (call_ && bytes_ > 0 && !call_->count_memory(bytes_)) call_->fail_memory(bytes_);
-  }
-  ~Counted() {
-    if (call_ && bytes_ > 0) call_->discount_memory(bytes_);
-  }
-  Counted(const Counted&) = delete;
-
- private:
-  CallContext* const call_;
-  const size_t bytes_;
-};
-
-// This thread's scratch memory, which grows as needed.
-void* scratch(size_t bytes) {
-  thread_local std::shared_ptr<void> memory;
-  thread_local size_t size = 0;
-  if (bytes > size) {
-    memory = allocate(bytes);
-    size = bytes;
-  }
-  return memory.get();
 }
 
 std::unique_ptr<Frame> CachedPlan::take_frame() {

@@ -32,6 +32,8 @@ void register_onednn_functions() {
                Function::from_packed(onednn::convolution));
   library::add(functions, library::signature("onednn.matmul"),
                Function::from_packed(onednn::matmul));
+  library::add(functions, library::signature("onednn.attention"),
+               Function::from_packed(onednn::attention));
   functions.add_typed("onednn.packing_count", [] { return onednn::packing_count(); });
   functions.add_typed("onednn.packed_count", [] { return onednn::packed_count(); });
   functions.add_typed("onednn.lend_threads", lend_threads, {.at_program_start = true});

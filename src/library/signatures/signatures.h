@@ -237,14 +237,16 @@ inline constexpr Signature kTable[] = {
                 "couples them"},
 
     // ---- oneDNN: src/library/onednn ----
-    // x [N, s..., C], weights [k..., C/groups, M], bias [M], residual and out [N, t..., M]; f32
+    // x [N, s..., C], weights [k..., C/groups, M], bias [M], residual and out [N, t..., M]; f32.
+    // `winograd` allows Winograd's algorithm, whose error is greater.
     {.name = "onednn.convolution",
      .library = "onednn",
      .operands = {tensor("x"), tensor("weights"), optional("bias"), optional("residual")},
      .results = {tensor("out")},
      .writes_results = true,
      .attributes = {shape("strides"), shape("dilations"), shape("pads"), integer("groups"),
-                    choice("activation", kActivations), number("alpha"), number("beta")},
+                    choice("activation", kActivations), number("alpha"), number("beta"),
+                    truth("winograd")},
      .summary = "activation(x * weights + bias + residual), channels last, f32"},
     // a and b permuted by a_perm and b_perm, then multiplied as by numpy.matmul for rank >= 2
     {.name = "onednn.matmul",
@@ -255,6 +257,16 @@ inline constexpr Signature kTable[] = {
      .attributes = {shape("a_perm"), shape("b_perm"), choice("activation", kActivations),
                     number("alpha"), number("beta")},
      .summary = "activation(permuted a @ permuted b + bias + residual), f32"},
+    // q [b, h, n, d], k [b, h, d, m], v [b, h, m, e], mask broadcast to [b, h, n, m], all permuted;
+    // out is the permuted [b, h, n, e]
+    {.name = "onednn.attention",
+     .library = "onednn",
+     .operands = {tensor("q"), tensor("k"), tensor("v"), optional("mask")},
+     .results = {tensor("out")},
+     .writes_results = true,
+     .attributes = {shape("q_perm"), shape("k_perm"), shape("v_perm"), shape("out_perm"),
+                    number("scale")},
+     .summary = "softmax(scale * q @ k + mask) @ v, f32, without its scores in memory"},
 };
 // clang-format on
 }  // namespace detail

@@ -1,0 +1,262 @@
+// Attention without its scores in memory: a block of rows is multiplied with all keys, made
+// probabilities, and multiplied with the values, while its scores lie in the second cache.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "device/parallel.h"
+#include "library/onednn/attention_kernels.h"
+#include "library/onednn/functions.h"
+#include "library/onednn/primitive_cache.h"
+#include "library/onednn/team.h"
+#include "library/onednn/workspace.h"
+#include "object/shape.h"
+#include "support/error.h"
+#include "support/poll.h"
+
+namespace tenon::onednn {
+namespace {
+
+constexpr const library::Signature& kSignature = library::signature("onednn.attention");
+constexpr std::string_view kName = kSignature.name;
+
+consteval size_t at(std::string_view argument) {
+  return library::argument(kSignature, argument);
+}
+
+[[noreturn]] void fail(const std::string& what) {
+  throw Error(ErrorKind::Runtime, cat(kName, ": ", what));
+}
+
+constexpr size_t kRank = 4;
+enum Axis : size_t { kBatch, kHead, kRow, kColumn };
+
+// A tensor as [batch, head, row, column].
+struct Matrices {
+  float* data = nullptr;
+  std::array<int64_t, kRank> dims{1, 1, 1, 1}, strides{};
+
+  Strided matrix(int64_t batch, int64_t head) const {
+    return {data + batch * strides[kBatch] + head * strides[kHead], strides[kRow],
+            strides[kColumn]};
+  }
+  // Whether the axis has one item for all.
+  void broadcast_to(Axis axis, int64_t size, const char* name) {
+    if (dims[axis] == size) return;
+    if (dims[axis] != 1) fail(cat(name, " has size ", dims[axis], " where ", size, " fits"));
+    strides[axis] = 0;
+  }
+};
+
+// Axis i of the result is axis perm[i] of the tensor, or the other way round for a result.
+Matrices permuted(const Tensor& tensor, const Shape& perm, const char* name, bool is_result) {
+  require_f32(tensor, kName, name);
+  const auto rank = static_cast<size_t>(tensor.rank());
+  if (rank < 1 || rank > kRank || perm.size() != rank) {
+    fail(cat(name, " has rank ", rank, " and ", perm.size(),
+             " axes of a permutation, expected 1 to 4"));
+  }
+  Matrices m;
+  m.data = tensor.data_as<float>();
+  std::array<bool, kRank> seen{};
+  for (size_t i = 0; i < rank; ++i) {
+    if (perm[i] < 0 || perm[i] >= static_cast<int64_t>(rank) || seen[static_cast<size_t>(perm[i])])
+      fail("a permutation has a repeated or invalid axis");
+    seen[static_cast<size_t>(perm[i])] = true;
+    const size_t from = is_result ? i : static_cast<size_t>(perm[i]);
+    const size_t to = kRank - rank + (is_result ? static_cast<size_t>(perm[i]) : i);
+    m.dims[to] = tensor.dim(static_cast<int32_t>(from));
+    m.strides[to] = tensor.strides()[from];
+  }
+  return m;
+}
+
+const AttentionKernels& kernels() {
+#ifdef __x86_64__
+  static const bool has_avx512 = __builtin_cpu_supports("avx512f");
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (has_avx512) return kAvx512AttentionKernels;
+  if (has_avx2) return kAvx2AttentionKernels;
+#endif
+  return kBaselineAttentionKernels;
+}
+
+int64_t up(int64_t size, int64_t multiple) {
+  return (size + multiple - 1) / multiple * multiple;
+}
+
+class Attention {
+ public:
+  Attention(const AnyView* args) : scale_(args[at("scale")].as<float>()) {
+    const auto read = [&](size_t tensor, size_t perm, const char* name, bool is_result = false) {
+      return permuted(in_place<Tensor>(args[tensor]), in_place<Shape>(args[perm]), name, is_result);
+    };
+    q_ = read(at("q"), at("q_perm"), "q");
+    k_ = read(at("k"), at("k_perm"), "k");
+    v_ = read(at("v"), at("v_perm"), "v");
+    out_ = read(at("out"), at("out_perm"), "out", /*is_result=*/true);
+    if (in_place<Tensor>(args[at("out")])->layout & LayoutWord::kReadOnly)
+      fail("'out' is read-only");
+    if (const Tensor& mask = optional_tensor(args[at("mask")])) {
+      std::array<int64_t, kRank> natural{0, 1, 2, 3};
+      const auto rank = static_cast<size_t>(std::clamp(mask.rank(), 0, int32_t{kRank}));
+      mask_ = permuted(mask, Shape(std::span<const int64_t>(natural.data(), rank)), "mask", false);
+    }
+    check();
+  }
+
+  void run() {
+    if (std::ranges::count(out_.dims, 0) != 0) return;
+    const int64_t heads = out_.dims[kBatch] * out_.dims[kHead], rows = out_.dims[kRow];
+    const double work = static_cast<double>(heads) * static_cast<double>(rows) *
+                        static_cast<double>(keys()) * static_cast<double>(depth() + width());
+    const int32_t threads = threads_worth(work, 0);
+    // Heads that no thread has for itself are divided by rows; each part packs keys and values.
+    const int64_t parts = std::min(rows, heads % threads == 0 ? 1 : int64_t{threads});
+    const ThreadsScope scope(threads);
+    parallel_for(heads * parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t part = i % parts;
+        run_rows(i / parts, rows * part / parts, rows * (part + 1) / parts);
+      }
+    });
+  }
+
+ private:
+  int64_t depth() const { return q_.dims[kColumn]; }
+  int64_t keys() const { return k_.dims[kColumn]; }
+  int64_t width() const { return v_.dims[kColumn]; }
+
+  void check() {
+    if (k_.dims[kRow] != depth()) fail("the inner sizes of q and k differ");
+    if (v_.dims[kRow] != keys()) fail("k and v differ in the number of keys");
+    if (out_.dims[kRow] != q_.dims[kRow] || out_.dims[kColumn] != width())
+      fail("out has another shape");
+    for (const Axis axis : {kBatch, kHead}) {
+      q_.broadcast_to(axis, out_.dims[axis], "q");
+      k_.broadcast_to(axis, out_.dims[axis], "k");
+      v_.broadcast_to(axis, out_.dims[axis], "v");
+      if (mask_.data) mask_.broadcast_to(axis, out_.dims[axis], "mask");
+    }
+    if (!mask_.data) return;
+    mask_.broadcast_to(kRow, out_.dims[kRow], "mask");
+    mask_.broadcast_to(kColumn, keys(), "mask");
+  }
+
+  // The scratch memory of a part of a head.
+  struct Space {
+    float *keys, *values, *rows, *scores, *products, *sums, *mask;
+    int64_t block;  // rows
+    int64_t scores_row, products_row;
+  };
+
+  // Whether packing keys and values would take longer than the products.
+  bool has_few_rows(int64_t rows) const {
+    return rows < kRowsAtOnce && k_.strides[kRow] == 1 && v_.strides[kColumn] == 1;
+  }
+
+  void run_rows(int64_t head, int64_t first, int64_t end) {
+    const AttentionKernels& loops = kernels();
+    const int64_t batch = head / out_.dims[kHead];
+    head %= out_.dims[kHead];
+    const bool packs = !has_few_rows(end - first);
+    Space space{};
+    space.scores_row = up(keys(), loops.lanes);
+    space.products_row = up(width(), loops.lanes);
+    space.block = std::min(end - first, rows_of_block(space.scores_row));
+    const std::array<std::pair<float**, int64_t>, 7> parts = {{
+        {&space.keys, packs ? depth() * space.scores_row : 0},
+        {&space.values, packs ? keys() * space.products_row : 0},
+        {&space.rows, space.block * depth()},
+        {&space.scores, space.block * space.scores_row},
+        {&space.products, space.block * space.products_row},
+        {&space.sums, space.block},
+        {&space.mask, mask_.data ? space.block * keys() : 0},
+    }};
+    int64_t floats = 0;
+    for (const auto& [at, count] : parts) floats += up(count, kLine);
+    const auto bytes = static_cast<size_t>(floats) * sizeof(float);
+    const Counted counted(bytes);
+    auto* memory = static_cast<float*>(scratch(bytes));
+    for (const auto& [at, count] : parts) {
+      *at = memory;
+      memory += up(count, kLine);
+    }
+    const Strided k = k_.matrix(batch, head), v = v_.matrix(batch, head);
+    if (packs) {
+      poll();
+      loops.pack(k, depth(), keys(), space.keys);
+      poll();
+      loops.pack(v, keys(), width(), space.values);
+    }
+    for (int64_t row = first; row < end; row += space.block) {
+      poll();
+      const int64_t rows = std::min(space.block, end - row);
+      const Strided q = rows_from(q_.matrix(batch, head), row, rows, depth(), space.rows);
+      if (packs) {
+        loops.multiply(rows, depth(), keys(), q.data, q.row, space.keys, space.scores,
+                       space.scores_row);
+      } else {
+        for (int64_t r = 0; r < rows; ++r)
+          loops.dot_rows(keys(), depth(), q.data + r * q.row, k.data, k.column,
+                         space.scores + r * space.scores_row);
+      }
+      Strided mask{};
+      if (mask_.data) mask = rows_from(mask_.matrix(batch, head), row, rows, keys(), space.mask);
+      loops.exponentials(rows, keys(), scale_, mask.data, mask.row, space.scores, space.scores_row,
+                         space.sums);
+      if (packs) {
+        loops.multiply(rows, keys(), width(), space.scores, space.scores_row, space.values,
+                       space.products, space.products_row);
+      } else {
+        for (int64_t r = 0; r < rows; ++r)
+          loops.sum_rows(keys(), width(), space.scores + r * space.scores_row, v.data, v.row,
+                         space.products + r * space.products_row);
+      }
+      store(batch, head, row, rows, space);
+    }
+  }
+
+  void store(int64_t batch, int64_t head, int64_t first, int64_t rows, const Space& space) {
+    float* to = out_.data + batch * out_.strides[kBatch] + head * out_.strides[kHead] +
+                first * out_.strides[kRow];
+    for (int64_t r = 0; r < rows; ++r, to += out_.strides[kRow]) {
+      const float* const from = space.products + r * space.products_row;
+      const float sum = keys() == 0 ? 1 : space.sums[r];
+      for (int64_t c = 0; c < width(); ++c) to[c * out_.strides[kColumn]] = from[c] / sum;
+    }
+  }
+
+  // Rows whose elements are neighbours: where they lie, or copied.
+  static Strided rows_from(const Strided& matrix, int64_t first, int64_t rows, int64_t columns,
+                           float* copy) {
+    const Strided from{matrix.data + first * matrix.row, matrix.row, matrix.column};
+    if (from.column == 1) return from;
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c)
+        copy[r * columns + c] = from.data[r * from.row + c * from.column];
+    }
+    return {copy, columns, 1};
+  }
+
+  static int64_t rows_of_block(int64_t scores_row) {
+    const int64_t fitting = kMostScores / std::max<int64_t>(1, scores_row);
+    return std::clamp(fitting / kRowsAtOnce * kRowsAtOnce, kRowsAtOnce, 16 * kRowsAtOnce);
+  }
+
+  static constexpr int64_t kLine = 16;              // floats of a cache line
+  static constexpr int64_t kRowsAtOnce = 6;         // that `multiply` keeps in registers
+  static constexpr int64_t kMostScores = 64 << 10;  // floats of a block's
+
+  Matrices q_, k_, v_, mask_, out_;
+  float scale_;
+};
+
+}  // namespace
+
+void attention(const AnyView* args, int32_t count, Any*) {
+  require_arity(kSignature, count);
+  Attention(args).run();
+}
+
+}  // namespace tenon::onednn

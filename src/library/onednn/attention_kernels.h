@@ -1,0 +1,45 @@
+// The inner loops of attention.cc, for the vectors of one kind of processor.
+#pragma once
+
+#include <cstdint>
+
+namespace tenon::onednn {
+
+// A matrix in memory; elements of a row need not be neighbours.
+struct Strided {
+  const float* data;
+  int64_t row, column;
+};
+
+struct AttentionKernels {
+  int64_t lanes;  // of a vector
+  int64_t panel;  // columns that are multiplied at once; a multiple of `lanes`
+
+  // Copies a matrix [depth, columns] into panels [depth, panel], one after the other. The last has
+  // the columns that are left, filled up with zeros to a multiple of `lanes`.
+  void (*pack)(const Strided& from, int64_t depth, int64_t columns, float* to);
+  // products[rows, columns] = left[rows, depth] x a packed matrix; also writes up to the next
+  // multiple of `lanes`. The order of a sum depends on nothing but `depth`.
+  void (*multiply)(int64_t rows, int64_t depth, int64_t columns, const float* left,
+                   int64_t left_row, const float* packed, float* products, int64_t products_row);
+  // Of each row: x = scale * scores + mask, then scores = exp(x - max x), up to the next multiple
+  // of `lanes` 0, and sums[row] = the sum of these. Masks lie `mask_row` apart; null for none.
+  void (*exponentials)(int64_t rows, int64_t keys, float scale, const float* mask, int64_t mask_row,
+                       float* scores, int64_t scores_row, float* sums);
+
+  // For few rows, which aren't worth packing: products[i] = left x row i of a matrix whose rows of
+  // `depth` elements lie `row` apart,
+  void (*dot_rows)(int64_t rows, int64_t depth, const float* left, const float* matrix, int64_t row,
+                   float* products);
+  // and sum[width] = the sum of such rows, each multiplied with its factor.
+  void (*sum_rows)(int64_t rows, int64_t width, const float* factors, const float* matrix,
+                   int64_t row, float* sum);
+};
+
+#ifdef __x86_64__
+extern const AttentionKernels kAvx512AttentionKernels;
+extern const AttentionKernels kAvx2AttentionKernels;
+#endif
+extern const AttentionKernels kBaselineAttentionKernels;  // of every processor
+
+}  // namespace tenon::onednn

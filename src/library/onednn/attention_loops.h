@@ -1,0 +1,194 @@
+// The kernels of attention_kernels.h as templates, which attention_avx512.cc and its like
+// instantiate with their processor's vectors. Everything here is a template over these, so that no
+// other source can share the code that one of them compiles.
+#pragma once
+
+#include "library/onednn/attention_kernels.h"
+#include "library/onednn/winograd_loops.h"
+
+namespace tenon::onednn {
+
+template <int kLanes, int kRows, int kVectors>
+struct AttentionLoops {
+  using Products = WinogradLoops<kLanes, kRows, kVectors>;
+  using Floats = typename Products::Floats;
+  typedef int32_t Integers __attribute__((vector_size(kLanes * 4)));
+
+  static constexpr int64_t kPanel = Products::kPanel;
+
+  static void pack(const Strided& from, int64_t depth, int64_t columns, float* to) {
+    for (int64_t start = 0; start < columns; start += kPanel) {
+      const int64_t width = panel_width(columns - start);
+      const int64_t filled = columns - start < width ? columns - start : width;
+      const float* const first = from.data + start * from.column;
+      if (filled < width) {
+        for (int64_t i = 0; i < depth * width; ++i) to[i] = 0;
+      }
+      if (from.column == 1) {
+        for (int64_t d = 0; d < depth; ++d) {
+          for (int64_t j = 0; j < filled; ++j) to[d * width + j] = first[d * from.row + j];
+        }
+      } else {
+        // A line of the panel at a time, from as many places.
+        for (int64_t line = 0; line < filled; line += kLine) {
+          const int64_t end = line + kLine < filled ? line + kLine : filled;
+          for (int64_t d = 0; d < depth; ++d) {
+            const float* const row = first + d * from.row;
+            for (int64_t j = line; j < end; ++j) to[d * width + j] = row[j * from.column];
+          }
+        }
+      }
+      to += depth * width;
+    }
+  }
+
+  // Deep products are sums of shallow ones, so that what all rows multiply with stays near.
+  static void multiply(int64_t rows, int64_t depth, int64_t columns, const float* left,
+                       int64_t left_row, const float* packed, float* products,
+                       int64_t products_row) {
+    for (int64_t start = 0; start < columns; start += kPanel) {
+      const int64_t width = panel_width(columns - start);
+      const float* const panel_end = packed + depth * width;
+      float* const to = products + start;
+      for (int64_t d = 0; d == 0 || d < depth; d += kDepth) {
+        const int64_t some = depth - d < kDepth ? depth - d : kDepth;
+        const float* const next = packed + some * width;
+        if (d == 0) {
+          Products::multiply(rows, some, width, left, left_row, packed, next, to, products_row);
+        } else {
+          add_product(rows, some, width, left + d, left_row, packed,
+                      next < panel_end ? next : packed, to, products_row);
+        }
+        packed = next;
+      }
+    }
+  }
+
+  static void exponentials(int64_t rows, int64_t keys, float scale, const float* mask,
+                           int64_t mask_row, float* scores, int64_t scores_row, float* sums) {
+    const int64_t whole = keys / kLanes * kLanes;
+    const int64_t padded = (keys + kLanes - 1) / kLanes * kLanes;
+    for (int64_t r = 0; r < rows; ++r, scores += scores_row) {
+      const float* const added = mask ? mask + r * mask_row : nullptr;
+      Floats most = all(-__builtin_inff());
+      for (int64_t i = 0; i < whole; i += kLanes) {
+        Floats x = Products::load(scores + i) * scale;
+        if (added) x += Products::load(added + i);
+        Products::store(scores + i, x);
+        most = x > most ? x : most;
+      }
+      for (int64_t i = whole; i < padded; ++i) {
+        scores[i] = i < keys ? scores[i] * scale + (added ? added[i] : 0.f) : -__builtin_inff();
+      }
+      if (whole < padded) {
+        const Floats x = Products::load(scores + whole);
+        most = x > most ? x : most;
+      }
+      float top = most[0];
+      for (int i = 1; i < kLanes; ++i) top = most[i] > top ? most[i] : top;
+      Floats sum = {};
+      for (int64_t i = 0; i < padded; i += kLanes) {
+        const Floats e = exponential(Products::load(scores + i) - top);
+        Products::store(scores + i, e);
+        sum += e;
+      }
+      float total = 0;
+      for (int i = 0; i < kLanes; ++i) total += sum[i];
+      sums[r] = total;
+    }
+  }
+
+  static void dot_rows(int64_t rows, int64_t depth, const float* left, const float* matrix,
+                       int64_t row, float* products) {
+    const int64_t whole = depth / kLanes * kLanes;
+    for (int64_t i = 0; i < rows; ++i, matrix += row) {
+      Floats sum = {};
+      for (int64_t d = 0; d < whole; d += kLanes)
+        sum += Products::load(left + d) * Products::load(matrix + d);
+      float total = 0;
+      for (int lane = 0; lane < kLanes; ++lane) total += sum[lane];
+      for (int64_t d = whole; d < depth; ++d) total += left[d] * matrix[d];
+      products[i] = total;
+    }
+  }
+
+  static void sum_rows(int64_t rows, int64_t width, const float* factors, const float* matrix,
+                       int64_t row, float* sum) {
+    int64_t c = 0;
+    for (; c + kLanes <= width; c += kLanes) {
+      Floats total = {};
+      for (int64_t i = 0; i < rows; ++i) total += Products::load(matrix + i * row + c) * factors[i];
+      Products::store(sum + c, total);
+    }
+    for (; c < width; ++c) {
+      float total = 0;
+      for (int64_t i = 0; i < rows; ++i) total += matrix[i * row + c] * factors[i];
+      sum[c] = total;
+    }
+  }
+
+  static constexpr AttentionKernels kernels() {
+    return {kLanes, kPanel, pack, multiply, exponentials, dot_rows, sum_rows};
+  }
+
+ private:
+  static constexpr int64_t kDepth = 256;
+  static constexpr int64_t kLine = 16;  // floats
+
+  static void add_product(int64_t rows, int64_t depth, int64_t width, const float* left,
+                          int64_t left_row, const float* packed, const float* next, float* products,
+                          int64_t products_row) {
+    float sums[kRows * kPanel];
+    for (int64_t r = 0; r < rows; r += kRows) {
+      const int64_t some = rows - r < kRows ? rows - r : kRows;
+      Products::multiply(some, depth, width, left + r * left_row, left_row, packed, next, sums,
+                         kPanel);
+      for (int64_t i = 0; i < some; ++i) {
+        float* const to = products + (r + i) * products_row;
+        for (int64_t c = 0; c < width; c += kLanes)
+          Products::store(to + c, Products::load(to + c) + Products::load(sums + i * kPanel + c));
+      }
+    }
+  }
+
+  static int64_t panel_width(int64_t left) {
+    return left < kPanel ? (left + kLanes - 1) / kLanes * kLanes : kPanel;
+  }
+
+  [[gnu::always_inline]] static inline Floats all(float value) { return Products::all(value); }
+
+  // e^x for x <= 0, to two units in the last place; what would be less than the least normal number
+  // is 0. Cody and Waite's reduction to |r| <= ln 2 / 2, then Taylor's polynomial.
+  [[gnu::always_inline]] static inline Floats exponential(Floats x) {
+    constexpr float kLeast = -87.33654F, kLog2E = 1.44269504F;
+    constexpr float kLn2High = 0.693359375F, kLn2Low = -2.12194440e-4F;
+    constexpr float kRounder = 12582912.F;  // 1.5 * 2^23: what is added to it becomes an integer
+    const Floats inside = x > kLeast ? x : all(kLeast);
+    const Floats shifted = inside * kLog2E + kRounder;
+    const Floats n = shifted - kRounder;
+    const Floats r = (inside - n * kLn2High) - n * kLn2Low;
+    Floats p = all(1.F / 5040);
+    p = p * r + 1.F / 720;
+    p = p * r + 1.F / 120;
+    p = p * r + 1.F / 24;
+    p = p * r + 1.F / 6;
+    p = p * r + 0.5F;
+    p = p * r + 1.F;
+    p = p * r + 1.F;
+    // 2^n: the low bits of `shifted` are n.
+    const Integers bits = reinterpret_bits<Integers>(shifted) << 23;
+    const Integers power = bits + (127 << 23);
+    const Floats e = p * reinterpret_bits<Floats>(power);
+    const Floats kept = x < kLeast ? Floats{} : e;
+    return x == x ? kept : x;  // NaN
+  }
+
+  template <class To, class From>
+  [[gnu::always_inline]] static inline To reinterpret_bits(const From& from) {
+    To to;
+    __builtin_memcpy(&to, &from, sizeof to);
+    return to;
+  }
+};
+
+}  // namespace tenon::onednn

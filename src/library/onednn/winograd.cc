@@ -1,0 +1,241 @@
+#include "library/onednn/winograd.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "device/parallel.h"
+#include "library/onednn/packed_weights.h"
+#include "library/onednn/team.h"
+#include "library/onednn/workspace.h"
+#include "support/poll.h"
+
+namespace tenon::onednn {
+namespace {
+
+// Of a block: its weights are read from the second cache as often as it has tiles / 6, and from
+// memory once; its planes should stay near.
+constexpr int64_t kProductsOfABlock = 2304;  // tiles * points
+constexpr int64_t kMostScratch = int64_t{10} << 20;
+// With fewer tiles for each thread, threads share each block instead of having blocks of their own:
+// otherwise each reads all weights for a few tiles.
+constexpr int64_t kTilesOfAThread = 32;
+constexpr int kLoopsOfABlock = 3;  // whose ends threads wait for
+
+int64_t up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// What a convolution costs, in multiplications of a product at full speed: bench_convolutions
+// measures the terms. Weights come from memory, because a model's other layers have been in the
+// caches meanwhile.
+namespace cost {
+constexpr double kPerWeight = 8;            // to read it
+constexpr double kPerDirectWeight = 11;     // to read one that isn't transformed
+constexpr double kPerDirectProduct = 0.88;  // oneDNN's loops, relative to those of winograd_loops.h
+// To transform a channel's inputs or a filter's outputs of a tile.
+constexpr double per_transform(int64_t tile) {
+  return tile == 4 ? 550 : 250;
+}
+// Of the direct convolution's cost; and of that of smaller tiles, whose weights are 4/9 as large.
+constexpr double kWorthIt = 0.95, kWorthMemory = 0.9;
+}  // namespace cost
+
+double direct_cost(const Convolution& c) {
+  const double pixels = static_cast<double>(c.out.dim(0) * c.out.dim(1) * c.out.dim(2));
+  return static_cast<double>(c.weights.count()) *
+         (pixels * cost::kPerDirectProduct + cost::kPerDirectWeight);
+}
+
+double winograd_cost(const Convolution& c, const WinogradKernels& kernels) {
+  const auto channels = static_cast<double>(c.x.dim(3)),
+             filters = static_cast<double>(c.out.dim(3));
+  const auto tiles = static_cast<double>(c.out.dim(0) * up(c.out.dim(1), kernels.tile) *
+                                         up(c.out.dim(2), kernels.tile));
+  return static_cast<double>(kernels.points) * channels * filters * (tiles + cost::kPerWeight) +
+         tiles * cost::per_transform(kernels.tile) * (channels + filters);
+}
+
+float* floats_of(const Tensor& tensor) {
+  return tensor ? tensor.data_as<float>() : nullptr;
+}
+
+WinogradImages images_of(const Convolution& c, int64_t tile) {
+  WinogradImages images{};
+  images.x = floats_of(c.x);
+  images.height = c.x.dim(1);
+  images.width = c.x.dim(2);
+  images.channels = c.x.dim(3);
+  images.pad_top = c.pads[0];
+  images.pad_left = c.pads[1];
+  images.out = floats_of(c.out);
+  images.out_height = c.out.dim(1);
+  images.out_width = c.out.dim(2);
+  images.filters = c.out.dim(3);
+  images.bias = floats_of(c.bias);
+  images.residual = floats_of(c.residual);
+  images.clamps = c.activation != library::Activation::None;
+  const bool clips = c.activation == library::Activation::Clip;
+  images.low = clips ? c.alpha : 0;
+  images.high = clips ? c.beta : std::numeric_limits<float>::infinity();
+  images.tile_rows = up(images.out_height, tile);
+  images.tile_columns = up(images.out_width, tile);
+  return images;
+}
+
+std::shared_ptr<const float> weights_of(const Convolution& c, const WinogradKernels& kernels) {
+  const int64_t channels = c.x.dim(3), filters = c.out.dim(3);
+  const auto count = static_cast<size_t>(kernels.points * channels * filters);
+  return transformed_weights(c.weights, &kernels, count, [&](float* to) {
+    parallel_for(channels, 1, [&](int64_t first, int64_t end) {
+      for (int64_t channel = first; channel < end; ++channel) {
+        poll();
+        kernels.transform_weights(floats_of(c.weights), channels, filters, channel, channel + 1,
+                                  to);
+      }
+    });
+  });
+}
+
+// One call.
+class Winograd {
+ public:
+  Winograd(const Convolution& c, const WinogradKernels& kernels)
+      : kernels_(kernels),
+        images_(images_of(c, kernels.tile)),
+        tiles_(c.out.dim(0) * images_.tile_rows * images_.tile_columns),
+        weights_(weights_of(c, kernels)) {
+    const double work = static_cast<double>(kernels.points * tiles_) *
+                        static_cast<double>(images_.channels * images_.filters);
+    threads_ = threads_worth(work / kLoopsOfABlock, 0);
+    // Each row starts in another set of the caches.
+    const int64_t tile_bytes = kernels.points * 4 * (inputs_row() + products_row());
+    const int64_t fitting = std::max<int64_t>(1, kMostScratch / tile_bytes);
+    const int64_t most = std::min(kProductsOfABlock / kernels.points, fitting);
+    blocks_ = up(tiles_, most);
+    shares_blocks_ = threads_ > 1 && tiles_ < kTilesOfAThread * threads_;
+    if (!shares_blocks_) blocks_ = std::min(tiles_, up(blocks_, threads_) * threads_);
+    most_tiles_ = up(tiles_, blocks_);
+  }
+
+  // Whether all sums were finite.
+  bool run() {
+    if (shares_blocks_) {
+      for (int64_t b = 0; b < blocks_ && finite_; ++b) run_block(b);
+    } else {
+      divide(blocks_, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end && finite_; ++b) run_block(b);
+      });
+    }
+    return finite_;
+  }
+
+ private:
+  int64_t inputs_row() const { return images_.channels + 16; }
+  int64_t products_row() const { return images_.filters + 16; }
+
+  // Calls f(begin, end) for parts of a range on this thread's team; alone inside another loop.
+  template <class F>
+  void divide(int64_t count, F&& f) {
+    const ThreadsScope scope(threads_);
+    parallel_for(count, 1, f);
+  }
+
+  void run_block(int64_t block) {
+    const int64_t first = tiles_ * block / blocks_;
+    const int64_t count = tiles_ * (block + 1) / blocks_ - first;
+    const int64_t inputs_plane = inputs_row() * most_tiles_ + 16;
+    const int64_t products_plane = products_row() * most_tiles_ + 16;
+    const int64_t floats = kernels_.points * (inputs_plane + products_plane) + images_.channels;
+    const auto bytes = static_cast<size_t>(floats) * sizeof(float);
+    const Counted counted(bytes);
+    auto* const memory = static_cast<float*>(scratch(bytes));
+    const WinogradPlanes inputs{memory, inputs_row(), inputs_plane};
+    const WinogradPlanes products{memory + kernels_.points * inputs_plane, products_row(),
+                                  products_plane};
+    WinogradImages images = images_;
+    float* const zeros = products.data + kernels_.points * products_plane;
+    std::fill_n(zeros, images.channels, 0.f);
+    images.zeros = zeros;
+
+    divide(count, [&](int64_t begin, int64_t end) {
+      kernels_.transform_inputs(images, first + begin, end - begin, inputs.from_row(begin));
+    });
+    multiply(count, inputs, products);
+    divide(count, [&](int64_t begin, int64_t end) {
+      if (!kernels_.transform_outputs(images, first + begin, end - begin, products.from_row(begin)))
+        finite_ = false;
+    });
+  }
+
+  void multiply(int64_t tiles, const WinogradPlanes& inputs, const WinogradPlanes& products) {
+    const int64_t channels = images_.channels, filters = images_.filters;
+    const int64_t panels = up(filters, kernels_.panel);
+    divide(kernels_.points * panels, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        poll();
+        const int64_t point = i / panels, start = i % panels * kernels_.panel;
+        const int64_t width = std::min(kernels_.panel, filters - start);
+        const float* const weights = weights_.get() + (point * filters + start) * channels;
+        const float* const next = i + 1 < end ? weights + width * channels : weights;
+        kernels_.multiply(tiles, channels, width, inputs.data + point * inputs.plane, inputs.row,
+                          weights, next, products.data + point * products.plane + start,
+                          products.row);
+      }
+    });
+  }
+
+  const WinogradKernels& kernels_;
+  const WinogradImages images_;
+  const int64_t tiles_;
+  const std::shared_ptr<const float> weights_;
+  int32_t threads_;
+  int64_t blocks_, most_tiles_;
+  bool shares_blocks_;
+  std::atomic<bool> finite_{true};
+};
+
+}  // namespace
+
+std::span<const std::span<const WinogradKernels>> winograd_kernels() {
+#ifdef __x86_64__
+  static constexpr std::array<std::span<const WinogradKernels>, 2> sets = {kAvx512WinogradKernels,
+                                                                           kAvx2WinogradKernels};
+  static const bool has_avx512 = __builtin_cpu_supports("avx512f");
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return std::span(sets).subspan(has_avx512 ? 0 : has_avx2 ? 1 : 2);
+#else
+  return {};
+#endif
+}
+
+bool fits_winograd(const Convolution& c) {
+  if (c.x.rank() != 4 || c.groups != 1 || !c.weights.constant()) return false;
+  for (size_t i = 0; i < 2; ++i) {
+    if (c.weights.dim(static_cast<int32_t>(i)) != 3 || c.strides[i] != 1 || c.dilations[i] != 1)
+      return false;
+  }
+  using library::Activation;
+  return c.x.dim(3) > 0 && c.x.dim(3) % kWinogradLanes == 0 && c.out.dim(3) % kWinogradLanes == 0 &&
+         (c.activation == Activation::None || c.activation == Activation::Relu ||
+          c.activation == Activation::Clip);
+}
+
+const WinogradKernels* choose_winograd(const Convolution& c) {
+  const auto sets = winograd_kernels();
+  if (!c.winograd || sets.empty() || !fits_winograd(c)) return nullptr;
+  const WinogradKernels &four = sets.front()[0], &two = sets.front()[1];
+  const double of_four = winograd_cost(c, four), of_two = winograd_cost(c, two);
+  const bool takes_four = of_four < cost::kWorthMemory * of_two;
+  if ((takes_four ? of_four : of_two) > cost::kWorthIt * direct_cost(c)) return nullptr;
+  return takes_four ? &four : &two;
+}
+
+bool run_winograd(const Convolution& convolution, const WinogradKernels& kernels) {
+  return Winograd(convolution, kernels).run();
+}
+
+}  // namespace tenon::onednn
