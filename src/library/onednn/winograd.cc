@@ -33,8 +33,8 @@ int64_t up(int64_t a, int64_t b) {
 // measures the terms. Weights come from memory, because a model's other layers have been in the
 // caches meanwhile.
 namespace cost {
-constexpr double kPerWeight = 8;            // to read it
-constexpr double kPerDirectWeight = 11;     // to read one that isn't transformed
+constexpr double kPerWeight = 11;           // to read it
+constexpr double kPerDirectWeight = 14;     // to read one that isn't transformed
 constexpr double kPerDirectProduct = 0.88;  // oneDNN's loops, relative to those of winograd_loops.h
 // To transform a channel's inputs or a filter's outputs of a tile.
 constexpr double per_transform(int64_t tile) {
