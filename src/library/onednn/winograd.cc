@@ -33,8 +33,8 @@ int64_t up(int64_t a, int64_t b) {
 // measures the terms. Weights come from memory, because a model's other layers have been in the
 // caches meanwhile.
 namespace cost {
-constexpr double kPerWeight = 8;            // to read it
-constexpr double kPerDirectWeight = 11;     // to read one that isn't transformed
+constexpr double kPerWeight = 11;           // to read it
+constexpr double kPerDirectWeight = 14;     // to read one that isn't transformed
 constexpr double kPerDirectProduct = 0.88;  // oneDNN's loops, relative to those of winograd_loops.h
 // To transform a channel's inputs or a filter's outputs of a tile.
 constexpr double per_transform(int64_t tile) {
@@ -100,7 +100,7 @@ std::shared_ptr<const float> weights_of(const Convolution& c, const WinogradKern
   });
 }
 
-// One call.
+// One call. Threads compute blocks of tiles of their own or, of few tiles, parts of each block.
 class Winograd {
  public:
   Winograd(const Convolution& c, const WinogradKernels& kernels)
@@ -111,7 +111,6 @@ class Winograd {
     const double work = static_cast<double>(kernels.points * tiles_) *
                         static_cast<double>(images_.channels * images_.filters);
     threads_ = threads_worth(work / kLoopsOfABlock, 0);
-    // Each row starts in another set of the caches.
     const int64_t tile_bytes = kernels.points * 4 * (inputs_row() + products_row());
     const int64_t fitting = std::max<int64_t>(1, kMostScratch / tile_bytes);
     const int64_t most = std::min(kProductsOfABlock / kernels.points, fitting);
@@ -134,6 +133,8 @@ class Winograd {
   }
 
  private:
+  // Sixteen more floats, so that rows of a power of two don't fall into the same sets of the
+  // caches.
   int64_t inputs_row() const { return images_.channels + 16; }
   int64_t products_row() const { return images_.filters + 16; }
 

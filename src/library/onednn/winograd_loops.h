@@ -15,7 +15,8 @@ struct WinogradLoops {
   typedef float AnyFloats __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
   // As many doubles as a register has.
   typedef double Doubles __attribute__((vector_size(kLanes * 4)));
-  typedef float HalfFloats __attribute__((vector_size(kLanes * 2), aligned(4), may_alias));
+  typedef float HalfFloats __attribute__((vector_size(kLanes * 2)));
+  typedef float AnyHalfFloats __attribute__((vector_size(kLanes * 2), aligned(4), may_alias));
 
   static constexpr int64_t kPanel = kVectors * kLanes;
   static constexpr int64_t kLine = 64;  // bytes of a cache line
@@ -45,7 +46,8 @@ struct WinogradLoops {
         Doubles taps[kTaps * kTaps], half[kIn * kTaps], all[kIn * kIn];
         for (int tap = 0; tap < kTaps * kTaps; ++tap) {
           const float* from = weights + (tap * channels + c) * filters + k;
-          taps[tap] = converted<Doubles>(*reinterpret_cast<const HalfFloats*>(from));
+          const HalfFloats half_taps = *reinterpret_cast<const AnyHalfFloats*>(from);
+          taps[tap] = converted<Doubles>(half_taps);
         }
         for (int j = 0; j < kTaps; ++j)
           Transforms::template filter<double>(taps + j, kTaps, half + j, kTaps);
@@ -55,7 +57,7 @@ struct WinogradLoops {
         const int64_t width = lesser(kPanel, filters - start);
         float* at = to + start * channels + c * width + (k - start);
         for (int p = 0; p < kIn * kIn; ++p, at += channels * filters)
-          *reinterpret_cast<HalfFloats*>(at) = converted<HalfFloats>(all[p]);
+          *reinterpret_cast<AnyHalfFloats*>(at) = converted<HalfFloats>(all[p]);
       }
     }
   }
