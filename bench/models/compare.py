@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Times models in Tenon, ONNX Runtime and OpenVINO in the same run and prints a table of ratios.
 
-Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops | --int8 | --exported] [--only NAME,...]
+Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops | --recurrent | --int8 | --exported]
+                  [--only NAME,...]
                   [--threads 1,2] [--rounds N] [--seconds S] [--compile-flags FLAGS] [--json FILE]
                   [--peak PROGRAM]
 
@@ -9,12 +10,14 @@ Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops |
                    rest; by default the one in the build folder of --tenon
   --models FOLDER  the models of make_models.py or quantise.py, which are made there if they are missing
   --loops          an LSTM of 2,000 steps and a Loop of 1,000 iterations instead of the networks
+  --recurrent      LSTMs, GRUs and RNNs of 100 steps instead of the networks; `limit` is the time that reading the
+                   weights of the recurrence once for each step takes in the same rounds, in one thread
   --exported       every model in the folder, of fixed shapes, as export_models.py writes them
   --int8           the models of quantise.py, of 8-bit integers, instead of the networks
   --filled FOLDER  a folder of ONNX's vision networks with weights (`resnet50/model.onnx`, ...);
                    without it these networks are left out
 
-Everything but --int8 is fp32. Every engine gets the same seeded inputs, batch 1. Engines take turns, one timed
+Everything but --int8 is fp32. Every engine gets the same seeded inputs, batch 1 where nothing else is said. Engines take turns, one timed
 run each per round, so that a slow moment of the machine affects all of them; a figure is the median
 over the rounds of a run's median latency. Ratios are Tenon's time divided by the peer's: below 1 is
 faster. `own` is Tenon compiled with --libraries none: only its own kernels. GFLOP/s count the
@@ -24,6 +27,7 @@ is the greatest |Tenon - ONNX Runtime| over all outputs, relative to the greates
 """
 
 import argparse
+import ctypes
 import json
 import statistics
 import subprocess
@@ -37,6 +41,7 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("onnxruntime", "openvino")
+STEPS = 100  # of recurrent networks
 
 
 @dataclass
@@ -52,6 +57,8 @@ def find_models(options: argparse.Namespace) -> list[Model]:
         return [Model(path.stem, path, {}) for path in sorted(models.glob("*.onnx"))]
     if options.int8:
         return find_quantised(models, filled)
+    if options.recurrent:
+        return find_recurrent(models)
     wanted = ("lstm", "loop") if loops else ("mobilenetv2", "resnet18", "inceptionv3", "bert")
     missing = [name for name in wanted if not (models / f"{name}.onnx").exists()]
     if missing:
@@ -67,6 +74,47 @@ def find_models(options: argparse.Namespace) -> list[Model]:
     for name in ("mobilenetv2", "resnet18", "inceptionv3"):
         found.append(Model(name, models / f"{name}.onnx", {}))
     return found + bert_models("bert", models / "bert.onnx")
+
+
+def find_recurrent(models: Path) -> list[Model]:
+    from make_models import RECURRENT
+
+    missing = [name for name in RECURRENT if not (models / f"{name}.onnx").exists()]
+    if missing:
+        subprocess.run([sys.executable, HERE / "make_models.py", models, *missing], check=True)
+    return [
+        Model(f"{name}, batch {batch}" if batch > 1 else name, models / f"{name}.onnx", {"x": [STEPS, batch, 300]})
+        for name, (_, _, both) in RECURRENT.items()
+        for batch in ((1,) if both else (1, 4))
+    ]
+
+
+class Stream:
+    """Reads arrays as large as weights, forth and back."""
+
+    def __init__(self, folder: Path):
+        library = folder / "stream.so"
+        source = HERE.parent / "dynamic" / "stream.c"
+        subprocess.run(["cc", "-O3", "-march=native", "-shared", "-fPIC", source, "-o", library], check=True)
+        self.read = ctypes.CDLL(str(library)).read_floats
+        self.read.restype = ctypes.c_float
+        self.read.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
+
+    def ms(self, size: int, seconds: float) -> float:
+        """The time of reading `size` bytes once for each step."""
+        array = np.ones(size // 4 + 16, np.float32)
+        start = -(-array.ctypes.data // 64) * 64
+        return 1000 * statistics.median(timed_stretch(lambda: self.read(start, size // 4, STEPS), seconds))
+
+
+def recurrent_bytes(model: Model) -> list[int]:
+    """Of the weights that each step reads, of each layer and direction."""
+    import onnx
+
+    graph = onnx.load(model.path).graph
+    shapes = {tensor.name: list(tensor.dims) for tensor in graph.initializer}
+    found = [shapes[node.input[2]] for node in graph.node if node.op_type in ("LSTM", "GRU", "RNN")]
+    return [4 * rows * columns for directions, rows, columns in found for _ in range(directions)]
 
 
 def find_quantised(models: Path, filled: Path | None) -> list[Model]:
@@ -304,8 +352,12 @@ def measure(model: Model, options, flags: list[str], folder: Path) -> list[dict]
         row |= {"own_compile_s": own.compile_s, "flops": flops}
         row["difference"] = tenon.difference(expected, folder)
         times: dict[str, list[float]] = {"tenon": [], "own": [], **{e: [] for e in PEERS}}
-        peaks = []
+        peaks, limits = [], []
+        stream = Stream(folder) if options.recurrent else None
         for _ in range(options.rounds):
+            if stream:
+                each = {size: stream.ms(size, options.seconds / 4) for size in recurrent_bytes(model)}
+                limits.append(sum(each[size] for size in recurrent_bytes(model)))
             times["tenon"].append(tenon.median_ms(options.seconds, threads))
             times["own"].append(own.median_ms(options.seconds, threads))
             if options.peak:
@@ -315,6 +367,7 @@ def measure(model: Model, options, flags: list[str], folder: Path) -> list[dict]
         for engine, peer in peers.items():
             row[f"{engine}_version"] = peer.version
             peer.close()
+        row["limit_ms"] = statistics.median(limits) if limits else None
         row["peak_gflops"] = statistics.median(peaks) if peaks else None
         row |= {f"{engine}_ms": statistics.median(values) for engine, values in times.items()}
         rows.append(row)
@@ -332,11 +385,11 @@ def table(rows: list[dict], kind: str) -> str:
         chosen = [row for row in rows if row["threads"] == threads]
         ort, vino = chosen[0]["onnxruntime_version"], chosen[0]["openvino_version"]
         lines += [
-            f"Latency in ms, {kind}, batch 1, {threads} thread{'s' * (threads > 1)}:",
+            f"Latency in ms, {kind}, {threads} thread{'s' * (threads > 1)}:",
             "",
             f"| model | Tenon | own | ONNX Runtime {ort} | OpenVINO {vino} | to ORT | to OpenVINO "
-            "| to the better | GFLOP/s | own | peak | difference |",
-            "| --- " * 12 + "|",
+            "| to the better | limit | GFLOP/s | own | peak | difference |",
+            "| --- " * 13 + "|",
         ]
 
         def rate(row: dict, key: str) -> str:
@@ -351,12 +404,13 @@ def table(rows: list[dict], kind: str) -> str:
             lines.append(
                 f"| {row['model']} | {ours:.2f} | {row['own_ms']:.2f} | {a:.2f} | {b:.2f} "
                 f"| {ours / a:.2f} | {ours / b:.2f} | {ours / min(a, b):.2f} "
+                f"| {f'{limit:.2f}' if (limit := row['limit_ms']) else '-'} "
                 f"| {rate(row, 'tenon_ms')} | {rate(row, 'own_ms')} "
                 f"| {row['peak_gflops'] or 0:.0f} | {row['difference']:.1e} |"
             )
         means = [geometric_mean(ratios[key]) for key in ("ort", "vino", "better")]
         lines.append(
-            f"| geometric mean | | | | | {means[0]:.2f} | {means[1]:.2f} | {means[2]:.2f} | | | | |"
+            f"| geometric mean | | | | | {means[0]:.2f} | {means[1]:.2f} | {means[2]:.2f} | | | | | |"
         )
         lines.append("")
     return "\n".join(lines)
@@ -368,6 +422,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=Path("build/bench-models"))
     parser.add_argument("--filled", type=Path)
     parser.add_argument("--loops", action="store_true")
+    parser.add_argument("--recurrent", action="store_true")
     parser.add_argument("--int8", action="store_true")
     parser.add_argument("--exported", action="store_true")
     parser.add_argument("--only", help="names, comma-separated")

@@ -398,6 +398,37 @@ def lstm(inputs: int = 32, hidden: int = 64) -> onnx.ModelProto:
     return g.model("lstm", infos[:1], infos[1:], opset=17)
 
 
+RECURRENT = {  # operator, units, whether in both directions; without that, two layers
+    f"{operator.lower()}-{'both-' * both}{units}": (operator, units, both)
+    for operator in ("LSTM", "GRU", "RNN")
+    for units, both in ((512, False), (256, False), (64, False), (256, True))
+}
+
+
+def recurrent(operator: str, units: int, both: bool, inputs: int = 300) -> onnx.ModelProto:
+    """Layers as PyTorch exports them, over any number of steps and sequences."""
+    g = Graph(seed=6)
+    directions, gates = 1 + both, {"LSTM": 4, "GRU": 3, "RNN": 1}[operator]
+    settings = {"hidden_size": units, "direction": "bidirectional" if both else "forward"}
+    if operator == "GRU":
+        settings["linear_before_reset"] = 1
+    x, size = "x", inputs
+    for layer in range(1 if both else 2):
+        weights = [
+            g.weight(f"weights_{layer}", (directions, gates * units, size), units**-0.5),
+            g.weight(f"recurrence_{layer}", (directions, gates * units, units), units**-0.5),
+            g.weight(f"bias_{layer}", (directions, 2 * gates * units), units**-0.5),
+        ]
+        y, last = f"y_{layer}", f"last_{layer}"
+        g.nodes.append(helper.make_node(operator, [x, *weights], [y, last], f"/{operator}_{layer}", **settings))
+        y = g.add("Transpose", [y], f"/Transpose_{layer}", perm=[0, 2, 1, 3])
+        x, size = g.add("Reshape", [y, g.ints(0, 0, -1)], f"/Reshape_{layer}"), directions * units
+    g.nodes.append(helper.make_node("Identity", [x], ["y"], "/Identity"))
+    values = {"x": ["steps", "batch", inputs], "y": ["steps", "batch", size], last: [directions, "batch", units]}
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in values.items()]
+    return g.model(operator.lower(), infos[:1], infos[1:], opset=17)
+
+
 def loop(turns: int = 1000, width: int = 64) -> onnx.ModelProto:
     float_row = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [width])
     boolean = lambda name: helper.make_tensor_value_info(name, TensorProto.BOOL, [])
@@ -469,10 +500,11 @@ def main() -> None:
             onnx.save(model, path, save_as_external_data=True, location=weights.name)
         elif name in ("lstm", "loop"):
             onnx.save(lstm() if name == "lstm" else loop(), path)
+        elif name in RECURRENT:
+            onnx.save(recurrent(*RECURRENT[name]), path)
         else:
-            parser.error(
-                f"unknown model {name}; there are mobilenetv2, inceptionv3, resnet18, bert, lstm, loop and wide"
-            )
+            known = ("mobilenetv2", "inceptionv3", "resnet18", "bert", "lstm", "loop", "wide", *RECURRENT)
+            parser.error(f"unknown model {name}; there are {', '.join(known)}")
         onnx.checker.check_model(str(path), full_check=True)
         print(path)
 

@@ -256,7 +256,9 @@ int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), int32_t fl
     if (!run) return set_thread_team(nullptr);
     const auto same = [&](const ThreadTeam& t) { return t.run == run && t.thread_count == count; };
     auto known = std::find_if(teams->begin(), teams->end(), same);
-    set_thread_team(known != teams->end() ? &*known : &teams->emplace_back(ThreadTeam{run, count}));
+    set_thread_team(known != teams->end()
+                        ? &*known
+                        : &teams->emplace_back(ThreadTeam{.run = run, .thread_count = count}));
   });
 }
 

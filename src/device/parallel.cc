@@ -9,6 +9,7 @@
 
 #include "device/call_context.h"
 #include "device/processors.h"
+#include "device/standing_team.h"
 #include "device/thread_pool.h"
 #include "object/function.h"
 #include "support/trace.h"
@@ -18,9 +19,10 @@ namespace tenon {
 namespace {
 constinit thread_local int32_t threads_here = 0;
 constinit thread_local bool inside_loop = false;
+constinit thread_local StandingTeam* standing_team = nullptr;  // that this thread leads
 constinit std::atomic<const ThreadTeam*> team_in_use{nullptr};
 
-constexpr ThreadTeam kPool = {run_on_pool, available_threads};
+constexpr ThreadTeam kPool = {run_on_pool, available_threads, true};
 }  // namespace
 
 const ThreadTeam& thread_team() {
@@ -63,17 +65,19 @@ uint64_t new_trace_key(int32_t threads) {
 // processor's cache. A thread that is done helps the others.
 class Progress {
  public:
-  Progress(const ParallelLoop& loop, int64_t grain, int64_t chunks, int32_t threads)
+  Progress(const ParallelLoop& loop, int64_t grain, int64_t chunks, int32_t threads, bool backwards)
       : loop_(loop),
         call_(CallContext::current()),
         grain_(grain),
         chunks_(chunks),
         count_(static_cast<uint32_t>(std::clamp(threads, 1, kMostShares))),
         portion_(threads <= 1 ? chunks : std::max<int64_t>(1, chunks / (threads * kSlices))),
-        trace_key_(new_trace_key(threads)) {
+        trace_key_(new_trace_key(threads)),
+        backwards_(backwards) {
     int64_t begin = 0;
     for (uint32_t i = 0; i < count_; ++i) {
-      shares_[i].next.store(begin, std::memory_order_relaxed);
+      shares_[i].next.store(0, std::memory_order_relaxed);
+      shares_[i].begin = begin;
       begin += chunks / count_ + (i < chunks % count_);
       shares_[i].end = begin;
     }
@@ -101,17 +105,21 @@ class Progress {
   }
 
  private:
-  struct alignas(64) Share {  // a cache line each
-    std::atomic<int64_t> next;
-    int64_t end;
+  struct alignas(64) Share {    // a cache line each
+    std::atomic<int64_t> next;  // chunks that are taken, from the begin or, backwards, from the end
+    int64_t begin, end;
   };
 
   // Returns false if the loop has failed.
   bool take_all(Share& share) {
     while (!failed_.load(std::memory_order_relaxed)) {
-      const int64_t first = share.next.fetch_add(portion_, std::memory_order_relaxed);
-      if (first >= share.end) return true;
-      const int64_t last = std::min(share.end, first + portion_);
+      const int64_t taken = share.next.fetch_add(portion_, std::memory_order_relaxed);
+      if (taken >= share.end - share.begin) return true;
+      int64_t first = share.begin + taken, last = std::min(share.end, first + portion_);
+      if (backwards_) {
+        last = share.end - taken;
+        first = std::max(share.begin, last - portion_);
+      }
       if (loop_.each_chunk) {
         for (int64_t c = first; c < last; ++c) {
           if (!run(c, c + 1)) return false;
@@ -150,6 +158,7 @@ class Progress {
   const uint32_t count_;                   // of shares
   const int64_t portion_;                  // chunks taken at once
   const uint64_t trace_key_;               // 0 unless the loop is recorded
+  const bool backwards_;                   // through each share
   std::array<Share, kMostShares> shares_;  // the first count_
 
   std::atomic<bool> failed_{false};
@@ -161,26 +170,85 @@ class Progress {
 
 }  // namespace
 
+// How many threads a loop on this thread may use; 0: as its thread's setting says.
+int32_t threads_for(const ThreadTeam& team, int32_t wanted) {
+  if (inside_loop) return 1;
+  if (wanted <= 0) wanted = threads_here;
+  if (wanted <= 0) wanted = team.thread_count();
+  return std::min(wanted, kMostThreads);
+}
+
 int try_parallel(const ParallelLoop& loop) noexcept {
   try {
     if (loop.n <= 0) return 0;
     const int64_t grain = std::max<int64_t>(1, loop.grain);
     const int64_t chunks = loop.n / grain + (loop.n % grain != 0);
     const ThreadTeam& team = thread_team();
-    int32_t threads = loop.threads > 0 ? loop.threads : threads_here;
-    if (threads <= 0) threads = team.thread_count();
-    if (inside_loop) threads = 1;
-    threads = static_cast<int32_t>(std::min<int64_t>({threads, chunks, kMostThreads}));
+    const auto threads =
+        static_cast<int32_t>(std::min<int64_t>(threads_for(team, loop.threads), chunks));
     if (threads <= 1 && !loop.each_chunk) return loop.body(loop.context, 0, loop.n);
 
-    Progress progress(loop, grain, chunks, threads);
+    StandingTeam* const standing = standing_team;
+    const bool backwards =
+        standing && standing->is_odd_run(reinterpret_cast<const void*>(loop.body));
+    Progress progress(loop, grain, chunks, threads, backwards);
+    const auto work = [](void* p, int32_t place) { static_cast<Progress*>(p)->work(place); };
     if (threads <= 1) {
       progress.work(0);
+    } else if (standing) {
+      standing->run(work, &progress);
     } else {
-      team.run([](void* p, int32_t place) { static_cast<Progress*>(p)->work(place); }, &progress,
-               threads);
+      team.run(work, &progress, threads);
     }
     return progress.finish();
+  } catch (...) {
+    return set_current_exception();
+  }
+}
+
+namespace {
+
+// A body whose loops a standing team runs, which its thread leads.
+class Led {
+ public:
+  Led(ParallelBody body, void* context, int64_t n) : body_(body), context_(context), n_(n) {}
+
+  void work(int32_t place) {
+    // Only the leader's thread has this variable. It may be given several places, one by one.
+    if (leader_ != &standing_team) return team_.stand_by(place);
+    if (std::exchange(started_, true)) return;
+    team_.lead(place);
+    standing_team = &team_;
+    try {
+      code_ = body_(context_, 0, n_);
+    } catch (...) {
+      code_ = set_current_exception();
+    }
+    standing_team = nullptr;
+    team_.dismiss();
+  }
+  int code() const { return code_; }
+
+ private:
+  const ParallelBody body_;
+  void* const context_;
+  const int64_t n_;
+  StandingTeam team_;
+  StandingTeam** const leader_ = &standing_team;
+  bool started_ = false;
+  int code_ = 0;
+};
+
+}  // namespace
+
+int try_with_team(ParallelBody body, void* context, int64_t n) noexcept {
+  try {
+    const ThreadTeam& team = thread_team();
+    const int32_t threads = standing_team || !team.may_wait ? 1 : threads_for(team, 0);
+    if (threads <= 1) return body(context, 0, n);
+    Led led(body, context, n);
+    team.run([](void* p, int32_t place) { static_cast<Led*>(p)->work(place); }, &led, threads);
+    return led.code();
   } catch (...) {
     return set_current_exception();
   }

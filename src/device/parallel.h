@@ -32,6 +32,8 @@ struct ThreadTeam {
   // each time and different from the others'. `work` throws nothing.
   void (*run)(void (*work)(void* context, int32_t place), void* context, int32_t threads);
   int32_t (*thread_count)();  // threads that a loop uses by default
+  // Whether `work` may wait for the calling thread's: all run at the same time.
+  bool may_wait = false;
 };
 
 // By default the pool of this process. The team must never be destroyed.
@@ -60,7 +62,11 @@ int32_t threads_in_scope();  // the setting; if there is none, all available
 // ran, whose error then waits on this thread. Never throws, whatever the team does. Worker threads
 // have the same call context (call_context.h) as this one.
 int try_parallel(const ParallelLoop& loop) noexcept;
-// The same, but throws the error. `f(begin, end)` may throw.
+// Runs body(context, 0, n) once, on this thread, while others stand by for the loops in it: for a
+// series of loops that are worth threads, but short. Returns what the body returns.
+int try_with_team(ParallelBody body, void* context, int64_t n) noexcept;
+
+// try_parallel, but throws the error. `f(begin, end)` may throw.
 void run_parallel(const ParallelLoop& loop);
 
 namespace detail {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -307,6 +308,117 @@ TEST(Processors, FindsItsCgroup) {
   EXPECT_EQ(cgroup_path(v1, "cpuset"), "");
   EXPECT_EQ(cgroup_path("garbage", "cpu"), "");
   EXPECT_GE(count_processors(), 1);
+}
+
+// A body that runs loops one after another, each adding 1 to every number.
+struct Loops {
+  static constexpr int kTimes = 300;
+  std::vector<int> numbers = std::vector<int>(1000);
+  std::thread::id leader = std::this_thread::get_id();
+  bool led_elsewhere = false;
+  int runs = 0;
+
+  static int body(void* context, int64_t, int64_t) {
+    auto& self = *static_cast<Loops*>(context);
+    self.led_elsewhere |= std::this_thread::get_id() != self.leader;
+    ++self.runs;
+    for (int k = 0; k < kTimes; ++k) {
+      parallel_for(1000, 10, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) ++self.numbers[static_cast<size_t>(i)];
+      });
+    }
+    return 0;
+  }
+};
+
+TEST(StandingTeam, RunsAllLoopsOfTheBody) {
+  for (const int32_t threads : {1, 2, 5}) {
+    ThreadsScope scope(threads);
+    Loops loops;
+    EXPECT_EQ(try_with_team(&Loops::body, &loops, 1), 0);
+    EXPECT_EQ(loops.runs, 1);
+    EXPECT_FALSE(loops.led_elsewhere);
+    EXPECT_EQ(loops.numbers, std::vector<int>(1000, Loops::kTimes));
+  }
+}
+
+TEST(StandingTeam, WakesAfterAPause) {
+  ThreadsScope scope(3);
+  std::atomic<int> hits{0};
+  const auto body = [](void* context, int64_t, int64_t) {
+    for (int k = 0; k < 3; ++k) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      parallel_for(64, 1, [&](int64_t begin, int64_t end) {
+        *static_cast<std::atomic<int>*>(context) += static_cast<int>(end - begin);
+      });
+    }
+    return 0;
+  };
+  EXPECT_EQ(try_with_team(body, &hits, 1), 0);
+  EXPECT_EQ(hits.load(), 3 * 64);
+}
+
+// The error of a loop in the body reaches the body, and what the body returns its caller.
+TEST(StandingTeam, ReturnsFailures) {
+  ThreadsScope scope(3);
+  const auto body = [](void*, int64_t, int64_t) {
+    ParallelLoop loop;
+    loop.n = 100;
+    loop.body = [](void*, int64_t, int64_t end) {
+      if (end < 100) return 0;
+      set_error(Error(ErrorKind::Usage, "the last one fails"));
+      return 7;
+    };
+    return try_parallel(loop);
+  };
+  EXPECT_EQ(try_with_team(body, nullptr, 1), 7);
+  EXPECT_EQ(take_error().message(), "the last one fails");
+}
+
+TEST(StandingTeam, CatchesWhatTheBodyThrows) {
+  ThreadsScope scope(2);
+  const auto body = [](void*, int64_t, int64_t) -> int {
+    throw Error(ErrorKind::Usage, "no loops today");
+  };
+  EXPECT_NE(try_with_team(body, nullptr, 1), 0);
+  EXPECT_EQ(take_error().message(), "no loops today");
+}
+
+TEST(StandingTeam, MayBeAskedForWithinALoopOrAnotherTeam) {
+  ThreadsScope scope(3);
+  std::atomic<int> ran{0};
+  const auto inner = [](void* context, int64_t, int64_t) {
+    parallel_for(10, 1, [&](int64_t begin, int64_t end) {
+      *static_cast<std::atomic<int>*>(context) += static_cast<int>(end - begin);
+    });
+    return 0;
+  };
+  static ParallelBody inner_body;
+  inner_body = inner;
+  parallel_for(4, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) EXPECT_EQ(try_with_team(inner, &ran, 1), 0);
+  });
+  EXPECT_EQ(ran.load(), 40);
+  const auto outer = [](void* context, int64_t, int64_t) {
+    return try_with_team(inner_body, context, 1);
+  };
+  EXPECT_EQ(try_with_team(outer, &ran, 1), 0);
+  EXPECT_EQ(ran.load(), 50);
+}
+
+// A team that a host lends may run its threads one after another: its loops don't wait.
+TEST(StandingTeam, IsNotMadeOfALentTeamThatMayNotWait) {
+  static constexpr ThreadTeam one_by_one = {
+      [](void (*work)(void*, int32_t), void* context, int32_t threads) {
+        for (int32_t i = threads; i-- > 0;) work(context, i);
+      },
+      [] { return 4; }};
+  set_thread_team(&one_by_one);
+  Loops loops;
+  EXPECT_EQ(try_with_team(&Loops::body, &loops, 1), 0);
+  set_thread_team(nullptr);
+  EXPECT_EQ(loops.runs, 1);
+  EXPECT_EQ(loops.numbers, std::vector<int>(1000, Loops::kTimes));
 }
 
 }  // namespace

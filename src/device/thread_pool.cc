@@ -9,18 +9,13 @@
 #include <thread>
 #include <vector>
 
+#include "device/relax.h"
+
 namespace tenon {
 
 namespace {
 
 constexpr int32_t kMostWorkers = 1024;
-constexpr int kSpins = 4000;  // of about 10 ns: a model's loops follow each other closely
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 // Work in progress. It lives on its caller's stack; the caller waits until no worker uses it.
 struct Job {

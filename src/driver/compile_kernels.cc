@@ -36,7 +36,8 @@ class NodeCount {
 size_t size_of(const loop::KernelInterfaceRef& kernel) {
   NodeCount nodes;
   size_t parts = 0;
-  if (auto* compute = kernel.as<loop::Compute>()) {
+  auto* repeated = kernel.as<loop::Recurrence>();
+  if (auto* compute = repeated ? repeated->step.get() : kernel.as<loop::Compute>()) {
     for (const auto& stage : compute->stages) {
       ++parts;
       for (const loop::ExprRef& e : loop::stage_exprs(*stage)) nodes.add(e);

@@ -9,6 +9,7 @@
 #include "graph/ir/walk.h"
 #include "graph/pass/fuse_operators.h"
 #include "json/json.h"
+#include "loop/recurrence.h"
 #include "loop/symbol_set.h"
 #include "loop/walk.h"
 
@@ -186,6 +187,17 @@ std::optional<Dim> flops_of(const loop::Compute& compute) {
   }
 }
 
+std::optional<Dim> flops_of(const loop::Recurrence& repeated) {
+  const auto turn = flops_of(*repeated.step);
+  if (!turn) return std::nullopt;
+  try {
+    return repeated.turns * *turn;
+  } catch (const Error& error) {  // too many terms
+    if (error.kind() != ErrorKind::Usage) throw;
+    return std::nullopt;
+  }
+}
+
 std::vector<KernelFacts::Symbol> symbols_of(const loop::KernelInterface& kernel, const Dim& size) {
   SymbolSet wanted;
   collect_symbols(size, &wanted);
@@ -218,6 +230,7 @@ KernelFacts facts_of(const loop::KernelInterfaceRef& kernel, const String& name)
   KernelFacts facts;
   facts.text = graph::to_text(kernel, name);
   if (const auto* compute = kernel.as<loop::Compute>()) facts.flops = flops_of(*compute);
+  if (const auto* repeated = kernel.as<loop::Recurrence>()) facts.flops = flops_of(*repeated);
   if (facts.flops) facts.symbols = symbols_of(*kernel, *facts.flops);
   return facts;
 }

@@ -25,9 +25,11 @@ void walk(const loop::KernelInterfaceRef& interface, const std::vector<Any>& arg
   for (size_t i = 0; i < kernel.inputs.size(); ++i) inputs.push_back(args[i].as<Tensor>());
   const loop::Symbols symbols = symbols_of(kernel, args);
   auto* compute = interface.as<loop::Compute>();
+  loop::ScheduleOptions plain;
+  plain.level = loop::ScheduleLevel::kPlain;
   const std::vector<Tensor> results =
       compute ? loop::evaluate(*compute, inputs, symbols)
-              : loop::evaluate(*interface.as<loop::Kernel>(), inputs, symbols);
+              : loop::evaluate(*loop::loop_nest(interface, "walked", plain), inputs, symbols);
   for (size_t i = 0; i < results.size(); ++i) {
     const Tensor destination = args[kernel.inputs.size() + i].as<Tensor>();
     std::memcpy(destination.data(), results[i].data(), static_cast<size_t>(results[i].bytes()));

@@ -158,7 +158,7 @@ struct Checker {
   }
 
   // Statements nest as deep as a kernel's loops, which schedules limit.
-  void stmt(const StmtRef& s, bool in_loop, bool in_vector) {
+  void stmt(const StmtRef& s, bool in_task, bool in_vector) {
     require(static_cast<bool>(s), "a statement isn't null");
     for (const ExprRef& e : direct_exprs(*s)) expr(e);
     switch (s->kind) {
@@ -168,11 +168,13 @@ struct Checker {
                 "loops count in i64");
         bool constant = f.loop == ForKind::kVector || f.loop == ForKind::kUnrolled;
         require(!constant || as_int(f.extent), "vector and unrolled loops have constant extents");
-        require(f.loop != ForKind::kParallel || !in_loop, "a parallel loop is an outermost loop");
+        require(f.loop != ForKind::kParallel || !in_task,
+                "a parallel loop is in no loops but serial ones");
         require(!in_vector || f.loop == ForKind::kUnrolled,
                 "a vector loop contains only unrolled loops");
         bind(f.var);
-        stmt(f.body, true, in_vector || f.loop == ForKind::kVector);
+        stmt(f.body, in_task || f.loop != ForKind::kSerial,
+             in_vector || f.loop == ForKind::kVector);
         vars.erase(f.var.get());
         return;
       }
@@ -189,7 +191,7 @@ struct Checker {
         const auto& l = static_cast<const Let&>(*s);
         require(l.var->dtype == l.value->dtype, "a variable has the dtype of its value");
         bind(l.var);
-        stmt(l.body, in_loop, in_vector);
+        stmt(l.body, in_task, in_vector);
         vars.erase(l.var.get());
         return;
       }
@@ -199,7 +201,7 @@ struct Checker {
                 cat("scratch is allocated once at a time: ", a.buffer->name));
         sizes(*a.buffer);
         writable.insert(a.buffer.get());
-        stmt(a.body, in_loop, in_vector);
+        stmt(a.body, in_task, in_vector);
         readable.erase(a.buffer.get());
         writable.erase(a.buffer.get());
         return;
@@ -208,7 +210,7 @@ struct Checker {
         require(static_cast<const If&>(*s).condition->dtype == boolean, "a condition is a boolean");
         [[fallthrough]];
       case StmtKind::kSeq:
-        for (const StmtRef& b : direct_bodies(*s)) stmt(b, in_loop, in_vector);
+        for (const StmtRef& b : direct_bodies(*s)) stmt(b, in_task, in_vector);
         return;
     }
   }

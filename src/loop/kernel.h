@@ -25,7 +25,7 @@ struct Seq : Stmt {
 
 enum class ForKind : uint8_t {
   kSerial,
-  kParallel,  // iterations are independent; only outermost
+  kParallel,  // iterations are independent; in no loops but serial ones
   // Constant extent, a power of two; the body is emitted as vector operations. Accesses should be
   // `uniform + var` (contiguous) or independent of var (uniform); an If or Select with a condition
   // that depends on var masks what it guards. Contains no loops except kUnrolled ones.
@@ -104,7 +104,8 @@ KernelRef renamed(const Kernel& kernel, std::string_view name);
 
 // Throws an Internal error with the statement that breaks a rule: variables and buffers are in
 // scope and bound once, symbols are bound by parameters, index counts and dtypes match, vector and
-// unrolled loops have constant extents, a parallel loop is outermost, inputs aren't written.
+// unrolled loops have constant extents, a parallel loop is in serial ones only, inputs aren't
+// written.
 void check(const Kernel& kernel);
 std::string to_text(const Kernel& kernel);
 

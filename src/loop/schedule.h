@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "loop/kernel.h"
+#include "loop/recurrence.h"
 #include "loop/tiling.h"
 
 namespace tenon::loop {
@@ -23,8 +24,11 @@ struct ScheduleOptions {
 // The only way from a Compute to a loop nest. `compute` must be a whole kernel (whole_kernel), and
 // the result has its interface. Accesses are trusted if the compute's are (`in_bounds`).
 KernelRef lower(const Compute& compute, std::string_view name, const ScheduleOptions& options);
+// The same for a whole loop: turns of its step's nest.
+KernelRef lower(const Recurrence& recurrence, std::string_view name,
+                const ScheduleOptions& options);
 
-// The loop nest of either kind of kernel, under `name`: a Compute is lowered, a loop nest is kept.
+// The loop nest of any kind of kernel, under `name`: a loop nest is kept, others are lowered.
 KernelRef loop_nest(const KernelInterfaceRef& kernel, std::string_view name,
                     const ScheduleOptions& options);
 

@@ -23,7 +23,7 @@
 namespace tenon::loop {
 namespace {
 
-constexpr int64_t kFewRows = 4;
+constexpr int64_t kFewRows = 4, kNarrowRows = 6;
 constexpr int64_t kShortestRun = 3;  // steps of the sum that an operand is read in place for
 
 struct Factors {
@@ -64,9 +64,20 @@ class ContractionSchedule {
     find_panels();
     find_direct_operands();
 
+    StmtRef tiles = all_tiles(false);
+    if (rows_.is_const() || !is_contiguous(b_, x_)) return tiles;
+    if (panels_at_once() > 1 && tile_rows_ > kNarrowRows) {
+      tiles = if_then(less(dim_value(rows_), index(kNarrowRows + 1)), narrow_tiles(), tiles);
+    }
+    return if_then(less(dim_value(rows_), index(kFewRows)), few_rows(), tiles);
+  }
+
+ private:
+  // Tiles of all results; `one_block`: their rows fit in one block.
+  StmtRef all_tiles(bool one_block) {
     auto block_m = var("block_m", i64), block_n = var("block_n", i64);
     std::vector<Axis> tasks = batch_;
-    tasks.push_back({block_m, ceildiv(rows_, Dim(block_rows_))});
+    if (!one_block) tasks.push_back({block_m, ceildiv(rows_, Dim(block_rows_))});
     tasks.push_back({block_n, panels_ ? ceildiv(panels_->extent, Dim(tiling_.column_tiles))
                                       : ceildiv(x_.extent, Dim(block_columns_))});
     auto m0 = var("m0", i64), n0 = var("n0", i64), m_count = var("rows", i64),
@@ -79,19 +90,27 @@ class ContractionSchedule {
     // If `b` is packed in panels, columns are counted in panels.
     const int64_t block_n_size = panels_ ? tiling_.column_tiles : block_columns_;
     ExprRef columns_left = difference(dim_value(panels_ ? panels_->extent : x_.extent), n0);
-    body = let(m0, scaled(block_m, block_rows_),
+    body = let(m0, one_block ? index(0) : scaled(block_m, block_rows_),
                let(n0, scaled(block_n, block_n_size),
                    let(m_count, smaller(index(block_rows_), rows_left),
                        let(n_count, smaller(index(block_n_size), columns_left), body))));
-    StmtRef tiles = outer_loops(tasks, true, body);
-    if (rows_.is_const() || !is_contiguous(b_, x_)) return tiles;
-    return if_then(less(dim_value(rows_), index(kFewRows)), few_rows(), tiles);
+    return outer_loops(tasks, true, body);
   }
 
- private:
+  // Tiles of up to kNarrowRows rows, for that many: a tile computes all rows that it has.
+  StmtRef narrow_tiles() {
+    const int64_t tile_rows = tile_rows_, block_rows = block_rows_;
+    tile_rows_ = block_rows_ = kNarrowRows;
+    StmtRef tiles = all_tiles(true);
+    tile_rows_ = tile_rows;
+    block_rows_ = block_rows;
+    return tiles;
+  }
+
   // Row by row: a row times a matrix reads each element of `b` once, so packing would cost more
   // than it gains.
   StmtRef few_rows() {
+    if (const int64_t panels = panels_at_once(); panels > 1) return few_rows(panels);
     Work row = w_;
     row.axes = {x_};
     row.out = buffer("row", w_.accumulate, {x_.extent});
@@ -105,6 +124,42 @@ class ContractionSchedule {
     StmtRef rest = vector_range(x_.var, index(0), dim_value(x_.extent), lanes_, point);
     std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 1);
     return outer_loops(outer, true, alloc(row.out, seq({sums, rest})));
+  }
+
+  // Several panels at once, since one has too few partial sums to hide the latency of an addition:
+  // all rows read them while they are in a cache.
+  StmtRef few_rows(int64_t panels) {
+    auto block = var("block", i64), panel = var("panel", i64);
+    const ExprRef in_block = sum(scaled(block, panels), panel),
+                  place = sum(scaled(panel, width_), x_.var);
+    Work row = w_;
+    row.body = substitute(w_.body, {{panels_->var.get(), in_block}});
+    row.axes = {{panel, Dim(panels)}, x_};
+    row.out = buffer("row", w_.accumulate, {Dim(panels * width_)});
+    row.offset = place;
+    row.inside = nullptr;
+    row.padding_is_skippable = false;  // as in the tiles
+    StmtRef sums = schedule_reduction(row, options_, false);
+    std::vector<StmtRef> stores;
+    for (const Work& a : after_) stores.push_back(if_inside(a, store(a.out, {a.offset}, a.body)));
+    StmtRef point = let(sum_, load(row.out, {place}), seq(stores));
+    StmtRef rest =
+        for_loop(panel, index(0), index(panels), ForKind::kSerial,
+                 let(panels_->var, in_block,
+                     vector_range(x_.var, index(0), dim_value(x_.extent), lanes_, point)));
+    const std::vector<Axis> rows(w_.axes.begin(), w_.axes.end() - 2);
+    return for_loop(block, index(0), index(*panels_->extent.as_const() / panels),
+                    ForKind::kParallel,
+                    outer_loops(rows, false, alloc(row.out, seq({sums, rest}))));
+  }
+
+  // The most panels, up to 8, that divide their number.
+  int64_t panels_at_once() const {
+    const auto all = panels_ ? panels_->extent.as_const() : std::nullopt;
+    if (!all || *all == 0) return 1;
+    int64_t panels = std::min<int64_t>(8, *all);
+    while (*all % panels != 0) --panels;
+    return panels;
   }
 
   bool classify() {

@@ -1,6 +1,7 @@
 #include "loop/sweep.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "loop/affine.h"
 #include "loop/walk.h"
@@ -38,16 +39,31 @@ std::optional<int64_t> known_bytes(const Buffer& buffer) {
   return byte_count(shape, buffer.dtype);
 }
 
+// The size of all arrays that the loop writes to, as if symbols were 1: a number of rows, or of
+// sequences, is small where a large matrix is read once. Nothing if the size is too large.
+std::optional<int64_t> bytes_written(const For& loop) {
+  std::unordered_set<const Buffer*> arrays;
+  int64_t all = 0;
+  bool known = true;
+  for_each_stmt(loop.body, [&](const StmtRef& s) {
+    if (s->kind != StmtKind::kStore) return;
+    const auto& array = static_cast<const Store&>(*s).buffer;
+    if (!arrays.insert(array.get()).second) return;
+    std::vector<int64_t> shape;
+    for (const Dim& size : array->shape) shape.push_back(size.as_const().value_or(1));
+    const auto bytes = byte_count(shape, array->dtype);
+    known = known && bytes && !__builtin_add_overflow(all, *bytes, &all);
+  });
+  return known ? std::optional(all) : std::nullopt;
+}
+
 }  // namespace
 
 bool is_sweep(const Kernel& kernel, const For& loop) {
   const auto turns = as_int(loop.extent);
   if (!kernel.in_bounds || !turns || *turns < 2) return false;
-  int64_t written = 0;
-  for (const auto& output : kernel.outputs) {
-    const auto bytes = known_bytes(*output);
-    if (!bytes || __builtin_add_overflow(written, *bytes, &written)) return false;
-  }
+  const auto written = bytes_written(loop);
+  if (!written) return false;
   bool found = false, fails = false;
   int loads = 0;
   const auto look_at = [&](const ExprRef& e) {
@@ -56,7 +72,7 @@ bool is_sweep(const Kernel& kernel, const For& loop) {
     const auto& load = static_cast<const Load&>(*e);
     const auto bytes = known_bytes(*load.buffer);
     if (!bytes || *bytes < kLargeBytes || *bytes / *turns < kPieceBytes ||
-        *bytes / kReadPerWritten < written || load.indices.size() != 1 || ++loads > kMostLoads ||
+        *bytes / kReadPerWritten < *written || load.indices.size() != 1 || ++loads > kMostLoads ||
         !is_input(kernel, load.buffer.get())) {
       return;
     }

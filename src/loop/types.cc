@@ -2,6 +2,7 @@
 #include "loop/types.h"
 
 #include "loop/kernel.h"
+#include "loop/recurrence.h"
 #include "object/reflect.h"
 
 namespace tenon::loop {
@@ -113,6 +114,15 @@ const TypeInfo& Compute::type_info() {
       type_of<Compute>("loop.Compute", fields, &KernelInterface::type_info());
   return info;
 }
+const TypeInfo& Recurrence::type_info() {
+  static const Field fields[] = {
+      field("step", &Recurrence::step), field("turns", &Recurrence::turns),
+      field("counter", &Recurrence::counter), field("states", &Recurrence::states),
+      field("rows", &Recurrence::rows)};
+  static const TypeInfo info =
+      type_of<Recurrence>("loop.Recurrence", fields, &KernelInterface::type_info());
+  return info;
+}
 
 const TypeInfo& Stmt::type_info() {
   static const TypeInfo info = type_of<Stmt>("loop.Stmt", {});
@@ -175,7 +185,7 @@ void register_loop_types() {
                   &Seq::type_info(),     &For::type_info(),
                   &Store::type_info(),   &If::type_info(),
                   &Let::type_info(),     &Alloc::type_info(),
-                  &Kernel::type_info()});
+                  &Kernel::type_info(),  &Recurrence::type_info()});
 }
 
 }  // namespace tenon::loop

@@ -35,11 +35,13 @@ class OpenedKernels {
 
   Raised raised;
   int64_t parallel_calls = 0;   // of parallel_for
+  int64_t teams = 0;            // calls of with_team
   int64_t workspaces_held = 0;  // allocated and not yet released
   int64_t polls = 0;            // of poll, which fails from `polls_until_stop` on
   int64_t polls_until_stop = INT64_MAX;
   uint64_t workspace_limit = uint64_t{1} << 40;
   const vm::KernelRuntime* runtime() const;
+  void make_older();  // the runtime, which then has no with_team
 
  private:
   struct Runtime;

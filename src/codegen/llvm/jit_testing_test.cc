@@ -42,6 +42,11 @@ OpenedKernels::OpenedKernels(const std::vector<uint8_t>& object) {
     --static_owner(self)->workspaces_held;
     std::free(workspace);
   };
+  runtime_->with_team = [](const vm::KernelRuntime* self, vm::KernelBody body, void* context,
+                           int64_t count) -> int32_t {
+    ++static_owner(self)->teams;
+    return body(context, 0, count);
+  };
   runtime_->poll = [](const vm::KernelRuntime* self) -> int32_t {
     OpenedKernels* owner = static_owner(self);
     return ++owner->polls >= owner->polls_until_stop ? -1 : 0;
@@ -54,6 +59,11 @@ OpenedKernels::~OpenedKernels() = default;
 
 const vm::KernelRuntime* OpenedKernels::runtime() const {
   return runtime_.get();
+}
+
+void OpenedKernels::make_older() {
+  runtime_->size = offsetof(vm::KernelRuntime, with_team);
+  runtime_->with_team = nullptr;
 }
 
 vm::KernelEntryFunction OpenedKernels::entry(const std::string& name) const {

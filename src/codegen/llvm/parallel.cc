@@ -103,6 +103,15 @@ std::vector<llvm::Value**> StatementWriter::values_of(Env& env) const {
   return values;
 }
 
+void StatementWriter::return_failure(llvm::Value* code) {
+  llvm::BasicBlock* failed = f_.block("failed");
+  llvm::BasicBlock* after = f_.block("succeeded");
+  b_.CreateCondBr(b_.CreateICmpNE(code, b_.getInt32(0)), failed, after, f_.m.unlikely());
+  b_.SetInsertPoint(failed);
+  f_.return_code(code);
+  b_.SetInsertPoint(after);
+}
+
 void StatementWriter::parallel_loop(const loop::For& loop) {
   llvm::Value* begin = expressions_.evaluate(*loop.begin).v;
   llvm::Value* extent = expressions_.evaluate(*loop.extent).v;
@@ -132,12 +141,53 @@ void StatementWriter::parallel_loop(const loop::For& loop) {
   llvm::BasicBlock* after = f_.block("end.parallel");
   b_.CreateCondBr(b_.CreateICmpSGT(extent, b_.getInt64(0)), some, after);
   b_.SetInsertPoint(some);
-  llvm::Value* code = run_task(f_, function, context, extent, work_per_turn(f_, loop, begin));
-  llvm::BasicBlock* failed = f_.block("failed");
-  b_.CreateCondBr(b_.CreateICmpNE(code, b_.getInt32(0)), failed, after, m.unlikely());
-  b_.SetInsertPoint(failed);
-  f_.return_code(code);
+  return_failure(run_task(f_, function, context, extent, work_per_turn(f_, loop, begin)));
+  b_.CreateBr(after);
   b_.SetInsertPoint(after);
+}
+
+void StatementWriter::team_loop(const loop::For& loop) {
+  llvm::Value* begin = expressions_.evaluate(*loop.begin).v;
+  llvm::Value* extent = expressions_.evaluate(*loop.extent).v;
+  ModuleWriter& m = f_.m;
+  // An older runtime doesn't have the function.
+  llvm::Value* size = m.field(b_, m.i32, f_.env.runtime, offsetof(vm::KernelRuntime, size));
+  llvm::Value* worth =
+      b_.CreateAnd(is_worth_threads(f_, loop, begin),
+                   b_.CreateICmpUGT(size, b_.getInt32(static_cast<uint32_t>(
+                                              offset_in_table(&vm::KernelRuntime::with_team)))));
+  llvm::Function* function = m.called_function<vm::KernelBody>(cat(symbol_of(f_.kernel), ".turns"));
+  FunctionWriter leader(m, f_.kernel, f_.size, function);
+  leader.env = f_.env;
+  leader.stack_bytes = f_.stack_bytes;
+  llvm::Value* leader_begin = begin;
+  std::vector<llvm::Value**> values = values_of(leader.env);
+  values.insert(values.begin() + 1, &leader_begin);
+  f_.size.add_cost(loop::kSimpleCost * static_cast<int64_t>(values.size()));
+  llvm::Value* context = pass(f_, &leader, function->getArg(0), values);
+
+  StatementWriter turns(leader, facts_, alias_, loop.body);
+  turns.has_team_ = true;
+  turns.enclosing_ = enclosing_;
+  turns.count(leader_begin, function->getArg(2), loop);
+  leader.finish();
+
+  llvm::BasicBlock* together = f_.block("together");
+  llvm::BasicBlock* alone = f_.block("alone");
+  llvm::BasicBlock* done = f_.block("done");
+  b_.CreateCondBr(worth, together, alone);
+  b_.SetInsertPoint(together);
+  llvm::Value* led =
+      m.call(b_, f_.env.runtime, &vm::KernelRuntime::with_team, function, context, extent);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(alone);
+  llvm::Value* code = b_.CreateCall(function, {context, b_.getInt64(0), extent});
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+  llvm::PHINode* either = b_.CreatePHI(m.i32, 2);
+  either->addIncoming(led, together);
+  either->addIncoming(code, alone);
+  return_failure(either);
 }
 
 }  // namespace tenon::codegen

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/llvm/scratch.h"
+#include "codegen/llvm/work.h"
 #include "support/error.h"
 
 namespace tenon::codegen {
@@ -132,11 +133,12 @@ void StatementWriter::if_statement(const loop::If& s) {
 
 // ---- loops
 
-// loop::check has verified the nesting of loops: a parallel loop is outermost, and a vector loop
-// contains only unrolled ones.
+// loop::check has verified the nesting of loops: a parallel loop is in serial ones only, and
+// a vector loop contains only unrolled ones.
 void StatementWriter::for_loop(const loop::For& loop) {
   facts_.define(loop);
   if (loop.loop == ForKind::kParallel) return parallel_loop(loop);
+  if (!has_team_ && !parallel_loops_in(loop).empty()) return team_loop(loop);
   if (auto width = vector_width(loop)) return vector_loop(loop, *width);
   if (loop.loop == ForKind::kUnrolled) {
     const int64_t extent = std::max<int64_t>(loop::as_int(loop.extent).value(), 0);

@@ -46,6 +46,9 @@ class StatementWriter {
 
   // ---- parallel.cc
   void parallel_loop(const loop::For& loop);
+  // A serial loop around parallel ones, for which threads stand by if one of them is worth it.
+  void team_loop(const loop::For& loop);
+  void return_failure(llvm::Value* code);
   std::vector<llvm::Value**> values_of(Env& env) const;
 
   FunctionWriter& f_;
@@ -57,7 +60,8 @@ class StatementWriter {
   WorkCount work_;
   std::unordered_map<const loop::Buffer*, llvm::Value*> scratch_;
   std::vector<const loop::Stmt*> enclosing_;
-  int64_t copies_ = 1;  // of the current statement, made by enclosing unrolled loops
+  bool has_team_ = false;  // whether threads stand by, if any are worth it
+  int64_t copies_ = 1;     // of the current statement, made by enclosing unrolled loops
   struct {
     const loop::For* loop = nullptr;
     llvm::Value *both_ends = nullptr, *is_back = nullptr;

@@ -15,10 +15,10 @@ namespace {
 
 using namespace loop;  // NOLINT: for the kernels below
 
-// A row times a matrix in panels of 32 columns.
-KernelRef product(int64_t panels, const Dim& depth) {
-  auto x = buffer("x", f32, {1, depth}), w = buffer("w", f32, {panels, depth, 32}),
-       y = buffer("y", f32, {1, panels * 32});
+// A row, or more, times a matrix in panels of 32 columns.
+KernelRef product(int64_t panels, const Dim& depth, const Dim& rows = 1) {
+  auto x = buffer("x", f32, {rows, depth}), w = buffer("w", f32, {panels, depth, 32}),
+       y = buffer("y", f32, {rows, panels * 32});
   const ComputeRef c =
       compute_of({x, w},
                  {reduce_stage(y, Reduction::kSum, {depth},
@@ -47,6 +47,8 @@ TEST(Sweep, IsALoopThatReadsALargeArrayOnce) {
   EXPECT_EQ(sweeps_in(product(64, 512)), 1);               // 4 MB in pieces of 512 KB
   EXPECT_EQ(sweeps_in(product(64, 16)), 0);                // 128 KB
   EXPECT_EQ(sweeps_in(product(64, Dim::symbol("k"))), 0);  // of any size
+  // Any number of rows: the loops for few of them.
+  EXPECT_EQ(sweeps_in(product(64, 512, Dim::symbol("m"))), 1);
   auto x = buffer("x", f32, {1024, 1024}), y = buffer("y", f32, {1024, 1024});
   const ComputeRef copy =
       compute_of({x}, {map_stage(y, [&](const Indices& i) { return at(x, i) * at(x, i); })}, {y});
@@ -103,6 +105,21 @@ TEST(Sweep, GivesTheSameBitsBothWays) {
     EXPECT_EQ(std::memcmp(results[0].data(), results.back().data(), 67 * 32 * sizeof(float)), 0);
   }
   expect_close(results[0], evaluate(*kernel, {x, w}, {})[0], 1e-4);
+}
+
+TEST(Sweep, TakesAnyNumberOfRows) {
+  for (const int64_t panels : {64, 67, 12}) {
+    const KernelRef kernel = product(panels, 40, Dim::symbol("m"));
+    std::mt19937 rng(6);
+    OpenedKernels opened(compile_kernels({kernel}, host_target()));
+    const Tensor w = random_tensor(f32, {panels, 40, 32}, &rng);
+    for (const int64_t rows : {1, 6, 7}) {
+      const Tensor x = random_tensor(f32, {rows, 40}, &rng),
+                   y = Tensor::empty({rows, panels * 32}, f32);
+      ASSERT_EQ(opened.call("product", {x, w, y}), 0);
+      expect_close(y, evaluate(*kernel, {x, w}, {{"m", rows}})[0], 1e-4);
+    }
+  }
 }
 
 }  // namespace

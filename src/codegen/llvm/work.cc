@@ -108,4 +108,25 @@ llvm::Value* work_per_turn(FunctionWriter& f, const loop::For& loop, llvm::Value
   return f.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, work, f.b.getInt64(1));
 }
 
+std::vector<const loop::For*> parallel_loops_in(const loop::For& loop) {
+  std::vector<const loop::For*> found;
+  if (loop.loop != ForKind::kSerial) return found;
+  loop::for_each_stmt(loop.body, [&](const loop::StmtRef& s) {
+    if (s->kind != StmtKind::kFor) return;
+    const auto& inner = static_cast<const loop::For&>(*s);
+    if (inner.loop == ForKind::kParallel) found.push_back(&inner);
+  });
+  return found;
+}
+
+llvm::Value* is_worth_threads(FunctionWriter& f, const loop::For& loop, llvm::Value* begin) {
+  Builder& b = f.b;
+  llvm::Value* worth = b.getFalse();
+  for (const loop::For* inner : parallel_loops_in(loop)) {
+    llvm::Value* work = WorkEstimate(f, loop.var.get(), begin).work_of(*inner);
+    worth = b.CreateOr(worth, b.CreateICmpSGE(work, b.getInt64(kWorthThreads)));
+  }
+  return worth;
+}
+
 }  // namespace tenon::codegen

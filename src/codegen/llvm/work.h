@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "codegen/llvm/function.h"
 
@@ -18,5 +19,10 @@ inline constexpr int64_t kWorthThreads = 1 << 15;
 // Emits the work of one iteration of a loop that begins at `begin`, at least 1, taken from the
 // first iteration. Not exact beyond kWorthThreads.
 llvm::Value* work_per_turn(FunctionWriter& f, const loop::For& loop, llvm::Value* begin);
+
+// The parallel loops in a serial one.
+std::vector<const loop::For*> parallel_loops_in(const loop::For& loop);
+// Emits whether one of them is worth threads, an i1. The loop begins at `begin`.
+llvm::Value* is_worth_threads(FunctionWriter& f, const loop::For& loop, llvm::Value* begin);
 
 }  // namespace tenon::codegen

@@ -12,6 +12,7 @@
 #include "graph/ir/pattern.h"
 #include "graph/ir/walk.h"
 #include "loop/kernel.h"
+#include "loop/recurrence.h"
 #include "object/reflect.h"
 #include "object/tensor.h"
 
@@ -488,6 +489,8 @@ void check_kernel(const String& name, const loop::KernelInterfaceRef& kernel) {
   try {
     if (auto* compute = kernel.as<loop::Compute>()) {
       loop::check_whole(*compute);
+    } else if (auto* repeated = kernel.as<loop::Recurrence>()) {
+      loop::check(*repeated);
     } else {
       loop::check(*kernel.as<loop::Kernel>());
     }

@@ -3,6 +3,7 @@
 #include "graph/ir/kernel_words.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/parse_scalar.h"
+#include "loop/recurrence.h"
 
 namespace tenon::graph {
 
@@ -10,7 +11,7 @@ class ComputeParser : ScalarParser {
  public:
   explicit ComputeParser(Parser* parser) : ScalarParser(parser) {}
 
-  loop::ComputeRef compute() {
+  loop::KernelInterfaceRef compute() {
     Array<Ref<const loop::Buffer>> inputs = buffers("around a compute's inputs");
     p_.expect("->", "before a compute's outputs");
     p_.expect("(", "before a compute's outputs");
@@ -21,6 +22,8 @@ class ComputeParser : ScalarParser {
     });
     const Token integers_at = p_.peek();
     const Array<String> stated = integers();
+    std::optional<Repeat> repeat;
+    if (p_.accept_word("repeat")) repeat = this->repeat();
     p_.expect("{", "before stages");
     Array<Ref<const loop::Stage>> stages;
     while (!p_.accept("}")) {
@@ -30,12 +33,10 @@ class ComputeParser : ScalarParser {
       stages.push_back(stage());
     }
     Array<Ref<const loop::Buffer>> outputs;
-    for (const Token& name : names) {
-      const Ref<const loop::Buffer>& out = find(name).buffer;
-      if (!out) p_.fail_at(name, cat("%", name_text(name.text), " is not a buffer"), "a buffer");
-      outputs.push_back(out);
-    }
-    loop::ComputeRef made = loop::whole_kernel(inputs, stages, outputs, /*in_bounds=*/false);
+    for (const Token& name : names) outputs.push_back(found_buffer(name));
+    const loop::ComputeRef step = loop::whole_kernel(inputs, stages, outputs, /*in_bounds=*/false);
+    const loop::KernelInterfaceRef made =
+        repeat ? loop::KernelInterfaceRef(recurrence(step, *repeat)) : step;
     if (stated.to_vector() != made->integers.to_vector()) {
       std::string wanted;
       for (const String& name : made->integers) {
@@ -50,6 +51,70 @@ class ComputeParser : ScalarParser {
  private:
   // The scratch of each stage becomes a level of nesting in the loop nest.
   static constexpr size_t kMaxStages = 500;
+
+  // What follows the word `repeat`: names of buffers.
+  struct Repeat {
+    Dim turns;
+    std::optional<Token> counter;
+    std::vector<std::pair<Token, Token>> states;
+    std::vector<Token> rows;
+  };
+
+  Repeat repeat() {
+    Repeat r;
+    r.turns = p_.dim();
+    if (!p_.accept_word("with")) p_.fail("'with' is missing", "repeat n with (state %h = %y)");
+    p_.expect("(", "before what turns take and leave");
+    p_.list(")", "after what turns take and leave", [&] {
+      if (p_.accept_word("counter")) {
+        if (r.counter) p_.fail("a compute has one counter");
+        r.counter = name("the counter");
+      } else if (p_.accept_word("state")) {
+        const Token now = name("a state");
+        p_.expect("=", "between a state and what it becomes");
+        r.states.emplace_back(now, name("the result of a stage"));
+      } else if (p_.accept_word("rows")) {
+        r.rows.push_back(name("the result of a stage"));
+      } else {
+        p_.fail("what a turn takes or leaves is missing", "counter %i, state %h = %y or rows %y");
+      }
+    });
+    return r;
+  }
+
+  Token name(const char* what) {
+    const Token found = p_.peek();
+    p_.expect_kind(TokenKind::kVar, what);
+    return found;
+  }
+
+  const Ref<const loop::Buffer>& found_buffer(const Token& name) {
+    const Ref<const loop::Buffer>& found = find(name).buffer;
+    if (!found) p_.fail_at(name, cat("%", name_text(name.text), " is not a buffer"), "a buffer");
+    return found;
+  }
+
+  int64_t number_in(const Array<Ref<const loop::Buffer>>& list, const Token& name,
+                    const char* what) {
+    const Ref<const loop::Buffer>& wanted = found_buffer(name);
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (list[i] == wanted) return static_cast<int64_t>(i);
+    }
+    p_.fail_at(name, cat("%", name_text(name.text), " is not ", what), what);
+  }
+
+  loop::RecurrenceRef recurrence(const loop::ComputeRef& step, const Repeat& r) {
+    const auto input = [&](const Token& t) { return number_in(step->inputs, t, "an input"); };
+    const auto output = [&](const Token& t) { return number_in(step->outputs, t, "an output"); };
+    Array<Array<int64_t>> states;
+    for (const auto& [now, next] : r.states) {
+      states.push_back(Array<int64_t>{input(now), output(next)});
+    }
+    Array<int64_t> rows;
+    for (const Token& row : r.rows) rows.push_back(output(row));
+    return loop::recurrence(
+        step, r.turns, r.counter ? input(*r.counter) : loop::Recurrence::kNoCounter, states, rows);
+  }
 
   Ref<const loop::Stage> stage() {
     auto s = make<loop::Stage>();

@@ -15,16 +15,49 @@ class ComputePrinter : ScalarPrinter {
   explicit ComputePrinter(std::string* out) : ScalarPrinter(out) {}
 
   void compute(const Compute& c, std::string_view name) {
+    parameters(c, name);
+    out_ += integers(c.integers);
+    stages(c);
+  }
+
+  void recurrence(const Recurrence& r, std::string_view name) {
+    const Compute& step = *r.step;
+    parameters(step, name);
+    out_ += cat(integers(r.integers), " repeat ", dim_text(r.turns), " with (");
+    std::vector<std::string> parts;
+    if (r.counter != Recurrence::kNoCounter) {
+      parts.push_back(cat("counter ", name_of(step.inputs, r.counter)));
+    }
+    for (const auto& state : r.states) {
+      parts.push_back(
+          cat("state ", name_of(step.inputs, state[0]), " = ", name_of(step.outputs, state[1])));
+    }
+    for (const int64_t row : r.rows) parts.push_back(cat("rows ", name_of(step.outputs, row)));
+    for (size_t i = 0; i < parts.size(); ++i) out_ += cat(i ? ", " : "", parts[i]);
+    out_ += ")";
+    stages(step);
+  }
+
+ private:
+  std::string name_of(const Array<Ref<const Buffer>>& list, int64_t i) {
+    const Buffer& b = *list[static_cast<size_t>(i)];
+    return unique(&b, b.name);
+  }
+
+  void parameters(const Compute& c, std::string_view name) {
     out_ += cat("compute @", name_text(name), "(", buffers(c.inputs), ") -> (");
     for (size_t i = 0; i < c.outputs.size(); ++i) {
       out_ += cat(i ? ", " : "", unique(c.outputs[i].get(), c.outputs[i]->name));
     }
-    out_ += cat(")", integers(c.integers), " {\n");
+    out_ += ")";
+  }
+
+  void stages(const Compute& c) {
+    out_ += " {\n";
     for (const auto& s : c.stages) stage(*s);
     out_ += "}\n";
   }
 
- private:
   void stage(const Stage& s) {
     uses_.clear();
     Seen seen;
@@ -87,6 +120,10 @@ class ComputePrinter : ScalarPrinter {
 
 void print_compute(const loop::Compute& compute, std::string_view name, std::string* out) {
   ComputePrinter(out).compute(compute, name);
+}
+
+void print_recurrence(const loop::Recurrence& recurrence, std::string_view name, std::string* out) {
+  ComputePrinter(out).recurrence(recurrence, name);
 }
 
 }  // namespace tenon::graph

@@ -142,6 +142,7 @@ class KernelPrinter : ScalarPrinter {
 
 void print_kernel(const KernelInterfaceRef& kernel, std::string_view name, std::string* out) {
   if (auto* compute = kernel.as<Compute>()) return print_compute(*compute, name, out);
+  if (auto* repeated = kernel.as<Recurrence>()) return print_recurrence(*repeated, name, out);
   KernelPrinter(out).kernel(*kernel.as<Kernel>(), name);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "loop/kernel.h"
+#include "loop/recurrence.h"
 
 namespace tenon::graph {
 
@@ -13,5 +13,7 @@ namespace tenon::graph {
 // newline.
 void print_kernel(const loop::KernelInterfaceRef& kernel, std::string_view name, std::string* out);
 void print_compute(const loop::Compute& compute, std::string_view name, std::string* out);
+// The same with `repeat n (...)`.
+void print_recurrence(const loop::Recurrence& recurrence, std::string_view name, std::string* out);
 
 }  // namespace tenon::graph

@@ -52,7 +52,10 @@ class Matcher {
       for_each_operand(binding->value, [&](const Operand& operand) {
         if (auto* var = operand.as<Var>()) consumer[var] = binding.get();
       });
+      const bool is_loop = binding->value.is<Loop>();
+      loops_ += is_loop;
       for_each_block(binding->value, [this](const BlockRef& nested) { find(nested); });
+      loops_ -= is_loop;
     }
     for (const auto& binding : block->bindings) {
       const Var* var = binding->var.get();
@@ -103,12 +106,15 @@ class Matcher {
   // of oneDNN's time for 1 to 8 rows and 300 x 256 to 4096 x 4096 (Zen 3). Another one is read in
   // long steps, so it must fit the caches: own kernels take 0.2 to 9 us for 1 to 8 rows and 64 x 64
   // to 256 x 256, oneDNN 1.2 to 11 (Zen 4).
-  static bool is_faster_here(const TensorType& left, const Operand& right) {
+  bool is_faster_here(const TensorType& left, const Operand& right) const {
     constexpr int64_t kFewRows = 8, kSmallMatrix = 1 << 16, kWidestPanel = 32;
     const auto rows = product({left.dims.begin(), left.dims.end() - 1}).as_const();
     const TensorType* matrix = known_f32(right);
     const auto depth = matrix->dims[0].as_const(), columns = matrix->dims[1].as_const();
-    if (!rows || !depth || !columns || *rows > kFewRows) return false;
+    if (!depth || !columns) return false;
+    // Any number of rows in a loop is often one, and fuse_loops makes one kernel of a loop that
+    // calls no library.
+    if (rows ? *rows > kFewRows : loops_ == 0 || !right.is<Constant>()) return false;
     return (right.is<Constant>() && *columns >= kWidestPanel) ||
            *depth <= kSmallMatrix / std::max<int64_t>(*columns, 1);
   }
@@ -176,6 +182,7 @@ class Matcher {
   std::unordered_map<const Var*, int64_t> uses_;
   std::unordered_map<const Var*, ExprRef> definitions_;
   const bool nan_may_vanish_;
+  int loops_ = 0;  // around the block
 };
 
 class Partitioner : public Rewriter {

@@ -10,6 +10,7 @@
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
+#include "loop/recurrence.h"
 
 namespace tenon::graph {
 namespace {
@@ -82,16 +83,21 @@ class Grouping {
     return call && is_unit(binding.var->type) && inputs_of(*module_, *call) < call->args.size();
   }
 
+  static double work_of(const loop::Compute& compute) {
+    double work = 0;
+    for (const auto& stage : compute.stages) {
+      work += elements(stage->out->shape) * elements(stage->reduce_extents);
+    }
+    return work;
+  }
+
   // An estimate.
   double work_of(const Call& call) const {
     if (call.kind == CalleeKind::kKernel) {
-      double work = 0;
-      if (const auto* compute = module_->kernels.at(call.callee).as<loop::Compute>()) {
-        for (const auto& stage : compute->stages) {
-          work += elements(stage->out->shape) * elements(stage->reduce_extents);
-        }
-      }
-      return work;
+      const loop::KernelInterfaceRef& kernel = module_->kernels.at(call.callee);
+      if (const auto* compute = kernel.as<loop::Compute>()) return work_of(*compute);
+      const auto* repeated = kernel.as<loop::Recurrence>();
+      return repeated ? elements({repeated->turns}) * work_of(*repeated->step) : 0;
     }
     // A product or a convolution: each element of the result takes a column of the second operand.
     const auto* result = type_of(call.args.back()).as<TensorType>();

@@ -7,6 +7,7 @@
 #include "graph/pass/combine_layer_norm.h"
 #include "graph/pass/fold_batch_norm.h"
 #include "graph/pass/fold_constants.h"
+#include "graph/pass/fuse_loops.h"
 #include "graph/pass/fuse_operators.h"
 #include "graph/pass/gather_fields.h"
 #include "graph/pass/group_calls.h"

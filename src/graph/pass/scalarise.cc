@@ -17,6 +17,12 @@ std::optional<DataType> number_type(const TypeRef& type) {
   return is_number ? std::optional(tensor->dtype) : std::nullopt;
 }
 
+// Whether it is the type of an i64 of rank 0 that is known as a size.
+bool is_size(const TypeRef& type) {
+  const auto* tensor = type.as<TensorType>();
+  return tensor && tensor->rank == 0 && tensor->dtype == i64 && tensor->value_known;
+}
+
 // A constant of rank 0 as a scalar; null for other operands.
 Operand constant_scalar(const Operand& operand) {
   const Tensor tensor = constant_tensor(operand);
@@ -108,6 +114,15 @@ class Scalariser : public Rewriter {
     return found == scalars_.end() ? nullptr : found->second;
   }
 
+  // The same, or the size whose value the tensor's type carries.
+  Operand scalar_or_size(const Operand& tensor) {
+    if (Operand known = scalar_of(tensor)) return known;
+    if (!is_size(type_of(tensor))) return nullptr;
+    auto size = make<Size>();
+    size->size = type_of(tensor).as<TensorType>()->values[0];
+    return builder().bind(size);
+  }
+
   Operand as_scalar(const Operand& tensor) {
     if (Operand known = scalar_of(tensor)) return known;
     return builder().bind_stated(element_call(tensor));
@@ -125,7 +140,7 @@ class Scalariser : public Rewriter {
     bool any = false;
     for (const Operand& arg : call.args) {
       const bool is_scalar = arg && type_of(arg).is<ScalarType>();
-      const Operand scalar = !arg || is_scalar ? arg : scalar_of(arg);
+      const Operand scalar = !arg || is_scalar ? arg : scalar_or_size(arg);
       if (arg && !scalar) return nullptr;
       any |= arg && !arg.is<Constant>();
       args.push_back(scalar);
@@ -180,6 +195,7 @@ class Scalariser : public Rewriter {
   using Known = std::unordered_map<const Expr*, bool>;
   bool is_known(const Operand& operand, const Known& known) const {
     if (!operand || type_of(operand).is<ScalarType>()) return true;
+    if (is_size(type_of(operand))) return true;
     const auto found = known.find(operand.get());
     return found == known.end() ? scalar_of(mapped(operand)) != nullptr : found->second;
   }

@@ -67,7 +67,7 @@ const ThreadTeam* lent_team() {
 #ifdef __SANITIZE_THREAD__
   return nullptr;
 #else
-  static constexpr ThreadTeam team = {run_on_team, available_threads};
+  static constexpr ThreadTeam team = {run_on_team, available_threads, true};
   return &team;
 #endif
 }

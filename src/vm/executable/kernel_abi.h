@@ -82,6 +82,10 @@ struct KernelRuntime {
   // Whether this thread's call should stop: 0, or -1 after an error was recorded (then return -1
   // soon). Loops poll every few milliseconds. On any thread.
   int32_t (*poll)(const KernelRuntime* self);
+
+  // Runs body(context, 0, count) once, on this thread, while other threads may stand by for the
+  // calls of parallel_for in it. For a series of short loops. Returns what the body returns.
+  int32_t (*with_team)(const KernelRuntime* self, KernelBody body, void* context, int64_t count);
 };
 
 // The native stack in bytes that a kernel may use on each thread that runs it, for its own frames
@@ -116,7 +120,8 @@ static_assert(offsetof(KernelRuntime, allocate) == 8 + 2 * kPointer);
 static_assert(offsetof(KernelRuntime, release) == 8 + 3 * kPointer);
 static_assert(offsetof(KernelRuntime, launch) == 8 + 4 * kPointer);
 static_assert(offsetof(KernelRuntime, poll) == 8 + 5 * kPointer);
-static_assert(sizeof(KernelRuntime) == 8 + 6 * kPointer);
+static_assert(offsetof(KernelRuntime, with_team) == 8 + 6 * kPointer);
+static_assert(sizeof(KernelRuntime) == 8 + 7 * kPointer);
 static_assert(offsetof(KernelLaunch, device_type) == 8 + kPointer);
 static_assert(offsetof(KernelLaunch, arguments) == 48 + kPointer);
 static_assert(sizeof(KernelLaunch) == 48 + 2 * kPointer);

@@ -89,6 +89,10 @@ int32_t poll_call(const KernelRuntime*) {
   }
 }
 
+int32_t run_with_team(const KernelRuntime*, KernelBody body, void* context, int64_t count) {
+  return try_with_team(body, context, count);
+}
+
 constexpr KernelRuntime kRuntime = {.abi_version = kKernelAbiVersion,
                                     .size = sizeof(KernelRuntime),
                                     .raise = &raise,
@@ -96,7 +100,8 @@ constexpr KernelRuntime kRuntime = {.abi_version = kKernelAbiVersion,
                                     .allocate = &allocate,
                                     .release = &give_back,
                                     .launch = &launch,
-                                    .poll = &poll_call};
+                                    .poll = &poll_call,
+                                    .with_team = &run_with_team};
 
 }  // namespace
 
