@@ -131,7 +131,8 @@ Value value_of_other(nb::handle object, const Expected& expected) {
     check(tenon_array_create(first(items), items.size(), out.out()));
     return out;
   }
-  if (wants_tensor && (PyFloat_Check(o) || PyLong_Check(o)))
+  const bool wants_text = wants_tensor && is_strings(expected.dtype);
+  if (wants_tensor && (PyFloat_Check(o) || PyLong_Check(o) || (wants_text && PyUnicode_Check(o))))
     return array_of(object, expected.dtype);
   if (object.is_none()) return out;
   if (PyBool_Check(o)) return Value::copy_of(number_any(TENON_BOOL, o == Py_True));
