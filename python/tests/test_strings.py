@@ -137,13 +137,15 @@ def test_gathers(random):
             ["y"],
             runtime=False,  # its Gather loses strings
         )
-    check(node("GatherElements", ["x", "i"], axis=0), {"x": x, "i": random.integers(0, 4, (2, 3))}, ["y"], symbolic=False)
+    inputs = {"x": x, "i": random.integers(0, 4, (2, 3))}
+    check(node("GatherElements", ["x", "i"], axis=0), inputs, ["y"], symbolic=False)
     check(node("GatherND", ["x", "i"]), {"x": x, "i": random.integers(0, 3, (2, 2))}, ["y"], symbolic=False)
 
 
 def test_slices_and_splits(random):
     x = words(random, 6, 3)
-    bounds = {"x": x, "starts": np.array([4, 0]), "ends": np.array([0, 2]), "axes": np.array([0, 1]), "steps": np.array([-2, 1])}
+    bounds = {"x": x, "starts": np.array([4, 0]), "ends": np.array([0, 2])}
+    bounds |= {"axes": np.array([0, 1]), "steps": np.array([-2, 1])}
     check(node("Slice", list(bounds)), bounds, ["y"], symbolic=False)
     check(node("Split", ["x"], ["a", "b"], axis=0, num_outputs=2), {"x": x}, ["a", "b"], symbolic=False)
     condition = np.array([True, False, True, True, False, True])
@@ -176,7 +178,8 @@ def test_reverse_one_hot_and_constants(random):
     text = node("Constant", [], ["y"], value_string="é")
     assert run(model_of([text], {}, ["y"]), {})[0].item() == "é"
     filled = node("ConstantOfShape", ["s"], value=helper.make_tensor("v", TensorProto.STRING, [1], [b"x"]))
-    assert run(model_of([filled], {"s": np.array([2, 2])}, ["y"], symbolic=False), {"s": np.array([2, 2])})[0].tolist() == [["x", "x"], ["x", "x"]]
+    sizes = {"s": np.array([2, 2])}
+    assert run(model_of([filled], sizes, ["y"], symbolic=False), sizes)[0].tolist() == [["x", "x"], ["x", "x"]]
 
 
 # ---- operators that read strings ----
@@ -258,20 +261,24 @@ def test_normalizer(action, sensitive):
         assert_same(run(model_of([make], {"x": row}, ["y"], symbolic=False), {"x": row}), [expected.reshape(1, -1)])
 
 
+def cast(x, to):
+    return run(model_of([node("Cast", ["x"], to=to)], {"x": x}, ["y"]), {"x": x})[0]
+
+
 CASTS = ["1", "-2", "1000000", "+3", "7.0", "1e-7", "NaN", "INF", "+INF", "-INF"]
 
 
 @pytest.mark.parametrize("to", ["float32", "float64", "float16"])
 def test_cast_to_floats(to):
     x = np.array(CASTS, dtype=object)
-    y = run(model_of([node("Cast", ["x"], to=helper.np_dtype_to_tensor_dtype(np.dtype(to)))], {"x": x}, ["y"]), {"x": x})[0]
+    y = cast(x, helper.np_dtype_to_tensor_dtype(np.dtype(to)))
     np.testing.assert_array_equal(y, np.array([float(s) for s in CASTS]).astype(to))
 
 
 @pytest.mark.parametrize("to", ["int8", "int32", "int64", "uint8", "uint64"])
 def test_cast_to_integers(to):
     x = np.array(["1", "100", "+3"], dtype=object)
-    y = run(model_of([node("Cast", ["x"], to=helper.np_dtype_to_tensor_dtype(np.dtype(to)))], {"x": x}, ["y"]), {"x": x})[0]
+    y = cast(x, helper.np_dtype_to_tensor_dtype(np.dtype(to)))
     np.testing.assert_array_equal(y, np.array([1, 100, 3], to))
 
 
@@ -291,7 +298,7 @@ def test_cast_from_numbers_is_numpys_text(random, dtype):
         x = random.integers(0, 100, 200)
     with np.errstate(over="ignore"):
         x = x.astype(dtype)
-    y = run(model_of([node("Cast", ["x"], to=TensorProto.STRING)], {"x": x}, ["y"]), {"x": x})[0]
+    y = cast(x, TensorProto.STRING)
     assert y.tolist() == x.astype(np.str_).tolist()
 
 
@@ -378,7 +385,11 @@ def test_classes_that_are_strings(random):
 def test_if_loop_and_sequences():
     text = TensorProto.STRING
     body = helper.make_graph(
-        [node("Identity", ["go"], ["again"]), node("StringConcat", ["s", "x"], ["longer"]), node("Identity", ["longer"], ["kept"])],
+        [
+            node("Identity", ["go"], ["again"]),
+            node("StringConcat", ["s", "x"], ["longer"]),
+            node("Identity", ["longer"], ["kept"]),
+        ],
         "body",
         [
             helper.make_tensor_value_info("i", TensorProto.INT64, []),
