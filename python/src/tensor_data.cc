@@ -176,8 +176,9 @@ Value string_tensor(nb::handle array) {
       texts.push_back(
           {PyBytes_AS_STRING(item.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(item.ptr()))});
     } else {
+      const nb::object dtype = array.attr("dtype");
       throw nb::type_error(("Tenon has no tensors of dtype " +
-                            nb::cast<std::string>(nb::str(array.attr("dtype"))) +
+                            nb::cast<std::string>(nb::str(nb::handle(dtype))) +
                             " unless each element is a str, or bytes of UTF-8; this one holds " +
                             nb::cast<std::string>(nb::repr(item)))
                                .c_str());

@@ -1,5 +1,7 @@
 #include "python/src/value.h"
 
+#include <nanobind/stl/string.h>
+
 #include <atomic>
 #include <memory>
 #include <string>
