@@ -264,9 +264,10 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
       throw Error(ErrorKind::Usage, cat("input '", param.name, "' is not given"))
           .expected(
               cat(vm::to_text(param.type), store ? cat(", in ", store->places(param.name, i)) : ""))
-          .help(cat("--input ", param.name, "=", example_of(param.type),
-                    is_string_tensor_type(param.type) ? "" : cat(", --input ", param.name, "=random"),
-                    ", or --inputs FOLDER or FILE.npz"));
+          .help(
+              cat("--input ", param.name, "=", example_of(param.type),
+                  is_string_tensor_type(param.type) ? "" : cat(", --input ", param.name, "=random"),
+                  ", or --inputs FOLDER or FILE.npz"));
     }
     check_given_sizes(param, out.values[i], flags.sizes);
     bind_sizes_of(param, out.values[i], &sizes);
