@@ -40,18 +40,16 @@ std::vector<DataType> members(DtypeSet set) {
 }
 
 std::string describe(DtypeSet set) {
-  constexpr std::pair<DtypeSet, const char*> kNamed[] = {
-      {kSigned, "a signed integer"},
-      {kUnsigned, "an unsigned integer"},
-      {kFloats, "a float"},
-      {kInts, "an integer"},
-      {kNumbers, "a number"},
-      {kInts | kBools, "an integer or bool"},
-      {kOrdered, "bool or a number"},
-      {kAll, "any element type but string"},
-      {kData, "any element type or string"},
-      {kOrdered | kStrings, "bool, a number or string"},
-      {kAny, "any element type"}};
+  constexpr std::pair<DtypeSet, const char*> kNamed[] = {{kSigned, "a signed integer"},
+                                                         {kUnsigned, "an unsigned integer"},
+                                                         {kFloats, "a float"},
+                                                         {kInts, "an integer"},
+                                                         {kNumbers, "a number"},
+                                                         {kInts | kBools, "an integer or bool"},
+                                                         {kOrdered, "bool or a number"},
+                                                         {kAll, "any element type but string"},
+                                                         {kData, "any element type or string"},
+                                                         {kAny, "any element type"}};
   for (const auto& [named, text] : kNamed) {
     if (set == named) return text;
   }
