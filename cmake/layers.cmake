@@ -49,9 +49,9 @@ set(TENON_SOURCES_WITHOUT_LTO src/vm/interp/dispatch.cc)
 # themselves, so that the runtime needn't export them.
 set(TENON_COPIED_SOURCES
   src/support/input_file.cc src/support/memory_file.cc src/support/output_file.cc src/support/text.cc
-  src/support/trace_recording.cc
+  src/support/trace_recording.cc src/support/utf8.cc
   src/object/device_name.cc src/object/dtype.cc src/object/field.cc
-  src/object/narrow_float.cc src/object/structural.cc src/object/walk.cc)
+  src/object/narrow_float.cc src/object/string_tensor.cc src/object/structural.cc src/object/walk.cc)
 list(JOIN TENON_COPIED_SOURCES "|" TENON_COPIED_OBJECTS)
 string(REPLACE "." "\\." TENON_COPIED_OBJECTS "${TENON_COPIED_OBJECTS}")
 set(TENON_COPIED_OBJECTS

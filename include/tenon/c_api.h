@@ -205,6 +205,15 @@ enum {
 /* The flags that are set; 0 for any other type. */
 TENON_API int32_t tenon_tensor_flags(const tenon_any* tensor);
 
+/* A tensor of strings: `elements` has a text for each element of the shape, the last axis
+ * innermost. They must be UTF-8 and are copied. Such a tensor is immutable and has no DLPack: its
+ * dtype is {kDLOpaqueHandle, 64, 1}, and only tenon_string_tensor_element reads its elements. */
+TENON_API int tenon_string_tensor_create(const tenon_text* elements, const int64_t* shape,
+                                         int32_t rank, tenon_any* out);
+/* The element at `index`, borrowed and without a NUL at its end; {NULL, 0} beyond the last one and
+ * for any other type. */
+TENON_API tenon_text tenon_string_tensor_element(const tenon_any* tensor, size_t index);
+
 /* ---- Functions ------------------------------------------------------------------------------- */
 
 /* The callee: returns 0, or -1 after tenon_error_set. `args` are borrowed. `result` is None on

@@ -76,11 +76,26 @@ DLDataType dtype_of(PyObject* object) {
   fail_dtype(nb::cast<std::string>(nb::str(nb::handle(reinterpret_cast<const PyObject*>(descr)))));
 }
 
+// Whether the elements of an array may be strings: NumPy's str, bytes and variable-width strings,
+// and objects.
+bool may_hold_strings(PyObject* array) {
+  const int number = PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array))->type_num;
+  constexpr int kVariableWidth = 2056;  // NPY_VSTRING, of NumPy 2
+  return number == NPY_UNICODE || number == NPY_STRING || number == NPY_OBJECT ||
+         number == kVariableWidth;
+}
+
 [[noreturn]] void fail_output(const char* why) {
   throw nb::type_error((std::string("an output can't be ") + why).c_str());
 }
 
 void borrow_array(PyObject* object, Borrow how, Value* out) {
+  if (may_hold_strings(object)) [[unlikely]] {
+    if (how == Borrow::kOutput)
+      fail_output("an array of strings: they have no memory of their own");
+    *out = string_tensor(object);
+    return;
+  }
   auto* array = reinterpret_cast<PyArrayObject*>(object);
   const DLDataType type = dtype_of(object);
   Strides strides;

@@ -131,6 +131,9 @@ nb::object to_dlpack(const Tensor& tensor, nb::handle stream, nb::handle max_ver
   const bool versioned =
       !max_version.is_none() &&
       taken<int64_t>(max_version[nb::int_(0)], "max_version is a pair of integers or None") >= 1;
+  if (is_strings(tensor.view().dtype))
+    throw nb::builtin_exception(nb::exception_type::buffer_error,
+                                "DLPack can't express a tensor of strings: use t.numpy()");
   Value copied;
   const tenon_any* any = tensor.value.get();
   // Consumers such as PyTorch ignore that a tensor is read-only, and a write would change the
@@ -172,6 +175,7 @@ nb::object shape_of(const Tensor& tensor) {
 nb::object to_numpy(nb::handle self) {
   const Tensor& tensor = Tensor::of(self);
   const DLTensor& t = tensor.view();
+  if (is_strings(t.dtype)) return string_array(tensor.value);
   const nb::module_ numpy = nb::module_::import_("numpy");
   const DtypeRow* row = row_of(t.dtype);
   if (row && *row->format)
@@ -194,13 +198,15 @@ nb::object to_numpy(nb::handle self) {
 // Pickles and copies: a function that makes the tensor, and its arguments. They need no NumPy.
 nb::object reduce(const Tensor& tensor) {
   const DLTensor& t = tensor.view();
+  const nb::module_ values = nb::module_::import_("tenon._values");
+  if (is_strings(t.dtype))
+    return nb::make_tuple(values.attr("_strings_of"), nb::make_tuple(string_array(tensor.value)));
   nb::object bytes =
       nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes_of(t))));
   if (!bytes.is_valid()) throw nb::python_error();
   copy_elements(t, PyBytes_AS_STRING(bytes.ptr()));
   const nb::object type = nb::make_tuple(t.dtype.code, t.dtype.bits, t.dtype.lanes);
-  return nb::make_tuple(nb::module_::import_("tenon._values").attr("_tensor_of"),
-                        nb::make_tuple(type, shape_of(tensor), bytes));
+  return nb::make_tuple(values.attr("_tensor_of"), nb::make_tuple(type, shape_of(tensor), bytes));
 }
 
 Tensor of_bytes(std::tuple<uint8_t, uint8_t, uint16_t> type, const std::vector<int64_t>& sizes,

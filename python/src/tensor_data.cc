@@ -2,6 +2,7 @@
 #define NPY_TARGET_VERSION NPY_1_25_API_VERSION
 #include "python/src/tensor_data.h"
 
+#include <nanobind/stl/string.h>
 #include <numpy/ndarraytypes.h>
 
 #include <algorithm>
@@ -155,6 +156,60 @@ Value read_only_tensor(const DLTensor& view, tenon_object* owner) {
   };
   check(tenon_tensor_from_memory(&view, /*read_only=*/1, owner, release, made.out()));
   return made;
+}
+
+bool is_strings(DLDataType type) {
+  return same(type, kStrings);
+}
+
+Value string_tensor(nb::handle array) {
+  // Nested in no list, whatever the rank; a str or bytes each, which the list keeps alive.
+  const nb::object list = array.attr("ravel")().attr("tolist")();
+  std::vector<tenon_text> texts;
+  for (nb::handle item : nb::borrow<nb::list>(list)) {
+    Py_ssize_t size = 0;
+    if (PyUnicode_Check(item.ptr())) {
+      const char* text = PyUnicode_AsUTF8AndSize(item.ptr(), &size);
+      if (!text) throw nb::python_error();
+      texts.push_back({text, static_cast<size_t>(size)});
+    } else if (PyBytes_Check(item.ptr())) {
+      texts.push_back(
+          {PyBytes_AS_STRING(item.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(item.ptr()))});
+    } else {
+      const nb::object dtype = array.attr("dtype");
+      throw nb::type_error(("Tenon has no tensors of dtype " +
+                            nb::cast<std::string>(nb::str(nb::handle(dtype))) +
+                            " unless each element is a str, or bytes of UTF-8; this one holds " +
+                            nb::cast<std::string>(nb::repr(item)))
+                               .c_str());
+    }
+  }
+  std::vector<int64_t> shape;
+  for (nb::handle size : nb::borrow<nb::tuple>(array.attr("shape")))
+    shape.push_back(nb::cast<int64_t>(size));
+  Value out;
+  check(tenon_string_tensor_create(texts.data(), shape.data(), static_cast<int32_t>(shape.size()),
+                                   out.out()));
+  return out;
+}
+
+nb::object string_array(const Value& tensor) {
+  const DLTensor& t = *tenon_tensor_view(tensor.get());
+  const size_t count = elements_of(t);
+  nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(count)));
+  if (!list.is_valid()) throw nb::python_error();
+  for (size_t i = 0; i < count; ++i) {
+    const tenon_text text = tenon_string_tensor_element(tensor.get(), i);
+    PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i),
+                    str_of({text.data, text.size}).release().ptr());
+  }
+  nb::object shape = nb::steal(PyTuple_New(t.ndim));
+  for (int32_t i = 0; i < t.ndim; ++i)
+    PyTuple_SET_ITEM(shape.ptr(), i, nb::int_(t.shape[i]).release().ptr());
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  nb::object array = numpy.attr("empty")(count, nb::arg("dtype") = "object");
+  if (count > 0) array.attr("__setitem__")(nb::slice(nb::none(), nb::none(), nb::none()), list);
+  return array.attr("reshape")(shape);
 }
 
 void copy_elements(const DLTensor& t, char* to) {

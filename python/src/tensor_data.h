@@ -60,6 +60,15 @@ std::pair<uintptr_t, uintptr_t> extent_of(const DLTensor& t);
 // A read-only tensor in memory that the object keeps alive.
 Value read_only_tensor(const DLTensor& view, tenon_object* owner);
 
+// The dtype of tensors of strings.
+inline constexpr DLDataType kStrings = {kDLOpaqueHandle, 64, 1};
+bool is_strings(DLDataType type);
+// A tensor of strings with the elements of an array of NumPy: str, or bytes that are UTF-8. A
+// TypeError for any other element.
+Value string_tensor(nb::handle array);
+// The elements of a tensor of strings as a NumPy array of objects, which are str.
+nb::object string_array(const Value& tensor);
+
 // Copies the elements in row-major order.
 void copy_elements(const DLTensor& t, char* to);
 

@@ -1,5 +1,7 @@
 #include "python/src/value.h"
 
+#include <nanobind/stl/string.h>
+
 #include <atomic>
 #include <memory>
 #include <string>
@@ -131,7 +133,8 @@ Value value_of_other(nb::handle object, const Expected& expected) {
     check(tenon_array_create(first(items), items.size(), out.out()));
     return out;
   }
-  if (wants_tensor && (PyFloat_Check(o) || PyLong_Check(o)))
+  const bool wants_text = wants_tensor && is_strings(expected.dtype);
+  if (wants_tensor && (PyFloat_Check(o) || PyLong_Check(o) || (wants_text && PyUnicode_Check(o))))
     return array_of(object, expected.dtype);
   if (object.is_none()) return out;
   if (PyBool_Check(o)) return Value::copy_of(number_any(TENON_BOOL, o == Py_True));

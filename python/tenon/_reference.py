@@ -60,8 +60,11 @@ def main(arguments: list[str]) -> int:
     try:
         with np.load(inputs_path) as file:
             inputs = {name: file[name] for name in file.files}
+            inputs = {name: x.astype(object) if x.dtype.kind == "U" else x for name, x in inputs.items()}
         model = onnx.load(model_path, load_external_data=False)
         values = run(model, inputs, os.path.dirname(os.path.abspath(model_path)))
+        # Strings, which come as objects, whose pickles nothing else reads.
+        values = {name: x.astype(str) if x.dtype == object else x for name, x in values.items()}
     except Exception as error:  # whatever the packages raise
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1

@@ -62,6 +62,11 @@ def _tensor_of(dtype: tuple[int, int, int], shape: Sequence[int], elements: byte
     return _tenon.tensor_of(dtype, shape, elements)
 
 
+def _strings_of(array: Any) -> _tenon.Tensor:
+    """The same for a tensor of strings."""
+    return _tenon.Tensor(array)
+
+
 class _Bytes:
     """A tensor's bytes as an array, which keeps the tensor alive."""
 
@@ -84,6 +89,8 @@ def _array_of(numbers: Any, name: str) -> Any:
     aren't truncated to integers, and integers that the dtype lacks don't wrap."""
     import numpy as np
 
+    if name == "string":
+        return np.asarray(numbers, dtype=object)
     dtype = _numpy_dtype(name)
     found = np.asarray(numbers)
     if found.size == 0:

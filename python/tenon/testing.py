@@ -147,6 +147,7 @@ def compare(
 def _type_of(array: Any) -> str:
     """In the language's notation: tensor[2, 3; f32]."""
     dtype = re.sub(r"^(bf|f|i|u)(?:loat|nt|int)(?=\d)", r"\1", array.dtype.name)
+    dtype = "string" if dtype == "object" else dtype
     sizes = ", ".join(map(str, array.shape))
     return f"tensor[{sizes}; {dtype}]" if sizes else f"tensor[{dtype}]"
 
@@ -290,6 +291,7 @@ def _save(folder: str, names: list[str], values: Mapping[str, Any]) -> None:
     for number, name in enumerate(names):
         index[name] = f"{number:04}_{re.sub(r'[^A-Za-z0-9]', '_', name)[:200]}.npy"
         buffer = io.BytesIO()
-        np.save(buffer, values[name])
+        value = values[name]
+        np.save(buffer, value.astype(str) if value.dtype == object else value)  # no pickles
         _files.write_whole(os.path.join(folder, index[name]), buffer.getvalue())
     _files.write_whole(os.path.join(folder, "values.json"), json.dumps(index, indent=1).encode() + b"\n")

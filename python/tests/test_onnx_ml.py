@@ -313,15 +313,12 @@ def test_tree_classifier_with_names_of_classes(random):
     weights = weights_of(random, leaves, [0, 1, 2], "class")
     x = rows_of(random)
     rest = dict(**nodes, **weights, classlabels_strings=["a", "b", "c"])
-    message = refusal("TreeEnsembleClassifier", x, outputs=LABELS, **rest)
-    assert "class labels that are strings, 'a' and others, are not implemented" in message
-    assert "export the model with integer classes, or without this output" in message
-    # Nothing uses the labels here, with or without their name.
-    expected = ours("TreeEnsembleClassifier", x, outputs=LABELS, **nodes, **weights, classlabels_int64s=[0, 1, 2])[1]
-    assert_close(ours("TreeEnsembleClassifier", x, outputs=(("", "int64"), LABELS[1]), **rest), [expected])
-    model, feeds = model_of("TreeEnsembleClassifier", [x], outputs=LABELS, **rest)
-    del model.graph.output[0]
-    assert_close(tenon.InferenceSession(model).run(None, feeds), [expected])
+    labels, scores = ours("TreeEnsembleClassifier", x, outputs=LABELS, **rest)
+    numbers, expected = ours(
+        "TreeEnsembleClassifier", x, outputs=LABELS, **nodes, **weights, classlabels_int64s=[0, 1, 2]
+    )
+    assert labels.tolist() == [["a", "b", "c"][i] for i in numbers]
+    assert_close([scores], [expected])
 
 
 def test_many_rows_use_several_threads(random):
@@ -696,11 +693,6 @@ def test_label_encoder_of_tensors():
 def test_zip_map_is_refused():
     message = refusal("ZipMap", np.zeros((2, 2), "float32"), classlabels_int64s=[0, 1])
     assert "maps are not implemented; export with zipmap=False to get a tensor" in message
-
-
-def test_a_node_of_a_string_label_encoder_is_refused():
-    message = refusal("LabelEncoder", np.zeros((2, 2), "int64"), version=2, keys_int64s=[0], values_strings=["a"])
-    assert "values_strings not implemented: strings are not" in message
 
 
 # ---- sizes ----

@@ -14,6 +14,7 @@
 #include "object/new_tensor.h"
 #include "object/reflect.h"
 #include "object/registry.h"
+#include "object/string_tensor.h"
 #include "support/failures.h"
 #include "support/nested_call.h"
 #include "support/thread_slot.h"
@@ -236,6 +237,33 @@ int32_t tenon_tensor_flags(const tenon_any* tensor) {
   if (!t || !t->is_ours()) return 0;
   return (t->layout & LayoutWord::kReadOnly ? TENON_TENSOR_READ_ONLY : 0) |
          (t->layout & LayoutWord::kConstant ? TENON_TENSOR_CONSTANT : 0);
+}
+
+int tenon_string_tensor_create(const tenon_text* elements, const int64_t* shape, int32_t rank,
+                               tenon_any* out) {
+  return guard([&] {
+    need(rank >= 0 && (shape || rank == 0) && out,
+         "shape and out must not be NULL, nor rank negative");
+    const std::span dims(shape, static_cast<size_t>(rank));
+    StringTensorBuilder made(dims);  // before the count is known to be one
+    const int64_t count = element_count(dims).value_or(0);
+    need(elements || count == 0, "elements must not be NULL");
+    for (int64_t i = 0; i < count; ++i) {
+      need(elements[i].data || elements[i].size == 0, "an element's data must not be NULL");
+      const std::string_view text(elements[i].data, elements[i].size);
+      require_utf8(text, i, "the tensor");
+      made.append(text);
+    }
+    give(out, made.finish());
+  });
+}
+tenon_text tenon_string_tensor_element(const tenon_any* tensor, size_t index) {
+  const auto* t = object_in<TensorObj>(tensor);
+  if (!t || !t->is_ours() || DataType(t->dl.dtype) != string_elements) return {nullptr, 0};
+  const Strings strings{Tensor(Ref<Object>(const_cast<TensorObj*>(t)))};
+  if (index >= static_cast<size_t>(strings.size())) return {nullptr, 0};
+  const std::string_view text = strings[static_cast<int64_t>(index)];
+  return {text.data(), text.size()};
 }
 
 int32_t tenon_function_threads(void) {

@@ -410,6 +410,47 @@ TEST(CApi, TellsATensorsFlagsAndThreads) {
   EXPECT_EQ(tenon_function_threads(), 3);
 }
 
+TEST(CApi, MakesAndReadsTensorsOfStrings) {
+  const tenon_text texts[] = {{"caf\xc3\xa9", 5}, {nullptr, 0}};
+  const int64_t shape[] = {2, 1};
+  Out made;
+  ASSERT_EQ(tenon_string_tensor_create(texts, shape, 2, made), 0);
+  const DLTensor* view = tenon_tensor_view(made);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->ndim, 2);
+  EXPECT_EQ(view->dtype.code, kDLOpaqueHandle);
+  EXPECT_EQ(tenon_tensor_flags(made), TENON_TENSOR_READ_ONLY);
+  const tenon_text first = tenon_string_tensor_element(made, 0);
+  EXPECT_EQ(std::string_view(first.data, first.size), "caf\xc3\xa9");
+  EXPECT_TRUE(tenon_string_tensor_element(made, 1).data);
+  EXPECT_EQ(tenon_string_tensor_element(made, 1).size, 0u);
+  EXPECT_FALSE(tenon_string_tensor_element(made, 2).data);
+  EXPECT_FALSE(tenon_string_tensor_element(nullptr, 0).data);
+  tenon_any numbers = c_value(AnyView(Tensor::empty(shape, f32)));
+  EXPECT_FALSE(tenon_string_tensor_element(&numbers, 0).data);
+  DLManagedTensorVersioned* managed = nullptr;
+  EXPECT_EQ(tenon_tensor_to_dlpack_versioned(made, &managed), -1);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("DLPack can't express a tensor of strings"));
+}
+
+TEST(CApi, RefusesStringsThatAreNone) {
+  const tenon_text bad[] = {{"a", 1}, {"\xff", 1}};
+  const int64_t two[] = {2}, huge[] = {INT64_MAX, 2}, none[] = {INT64_MAX, 0};
+  Out made;
+  EXPECT_EQ(tenon_string_tensor_create(bad, two, 1, made), -1);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("element 1 of the tensor is not valid UTF-8"));
+  EXPECT_EQ(tenon_string_tensor_create(bad, huge, 2, made), -1);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("negative or overflows"));
+  EXPECT_EQ(tenon_string_tensor_create(nullptr, two, 1, made), -1);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("elements must not be NULL"));
+  const tenon_text null[] = {{nullptr, 1}, {nullptr, 0}};
+  EXPECT_EQ(tenon_string_tensor_create(null, two, 1, made), -1);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("an element's data must not be NULL"));
+  EXPECT_EQ(tenon_string_tensor_create(nullptr, none, 2, made), 0);
+  // No other function makes one.
+  EXPECT_EQ(tenon_tensor_create(two, 1, {kDLOpaqueHandle, 64, 1}, {kDLCPU, 0}, made), -1);
+}
+
 TEST(CApi, LendsThreads) {
   static int32_t asked = 0;
   auto run = [](void (*work)(void*, int32_t), void* context, int32_t threads) {

@@ -23,6 +23,7 @@
 #include "library/algorithms/register.h"
 #include "library/ml/register.h"
 #include "library/signatures/signatures.h"
+#include "library/text/register.h"
 #include "loop/schedule.h"
 #include "loop/types.h"
 #include "object/library.h"
@@ -284,6 +285,7 @@ void initialise() {
     vm::register_builtins();
     register_algorithms();
     register_ml();
+    register_text();
     return true;
   }();
   (void)once;

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "object/string_tensor.h"
 #include "support/text.h"
 
 namespace tenon::driver {
@@ -23,6 +24,7 @@ std::vector<std::pair<std::string, Tensor>> leave_out_weights(vm::Unit& unit) {
   for (vm::Constant& c : unit.constants) {
     const auto tensor = c.value.try_as<Tensor>();
     if (c.late || !tensor || !*tensor || tensor->bytes() < kLeastBytes) continue;
+    if (is_string_tensor(*tensor)) continue;  // weight files hold numbers
     std::string name = printable(c.name);
     if (name.empty() || !used.insert(name).second) {
       const std::string base = name.empty() ? "weight" : name;

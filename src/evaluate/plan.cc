@@ -5,6 +5,7 @@
 #include "graph/ir/text.h"
 #include "graph/ir/walk.h"
 #include "graph/op/lower.h"
+#include "graph/op/strings.h"
 
 namespace tenon::graph {
 namespace {
@@ -29,9 +30,20 @@ FunctionRef single_call(const Binding& binding, const Call& call) {
   });
 }
 
+bool is_expanded(const Operator& op, const Call& call) {
+  return op.expand || computes_on_strings(op, call);
+}
+
+// Runs where the call does, so that it may use all symbols of the call's types and attributes.
 FunctionRef expanded_call(const Binding& binding, const Call& call, const Operator& op) {
+  SymbolSet names;
+  for (const Operand& arg : call.args) collect_symbols(type_of(arg), &names);
+  collect_symbols(call.attrs, &names);
+  std::vector<Dim> symbols;
+  for (const std::string& name : names) symbols.push_back(Dim::symbol(name));
   return function_of_operands(binding, call, [&](Builder& b, const Ref<const Call>& inner) {
-    return op.expand(b, *inner);
+    b.block_var("sizes", shape_type(symbols));
+    return op.expand ? op.expand(b, *inner) : expand_strings(b, *inner, binding.var->type);
   });
 }
 
@@ -92,7 +104,7 @@ void Plan::add_slots(const Block& block, Slots* slots) {
     if (binding->value.is<FunctionExpr>()) continue;  // its calls have activations of their own
     for_each_block(binding->value, [&](const BlockRef& inner) { add_slots(*inner, slots); });
     const Operator* op = operator_of(binding->value);
-    if (!op || !op->expand) continue;
+    if (!op || !is_expanded(*op, *binding->value.as<Call>())) continue;
     FunctionRef& made = expansions_[binding.get()];
     if (!made) made = expanded_call(*binding, *binding->value.as<Call>(), *op);
     for (const auto& inner : made->body->bindings) {
@@ -136,6 +148,7 @@ void Plan::prepare(const Block& block) {
     }
     const Operator* op = operator_of(*call);
     if (!op || !op->lower || op->view || binding->var->type.is<ScalarType>()) continue;
+    if (is_expanded(*op, *call)) continue;
     const FunctionRef single = single_call(*binding, *call);
     requests.add(*binding, to_text(single), op->name, [&] { return lower_primitive(single); });
   }

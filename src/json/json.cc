@@ -7,44 +7,11 @@
 
 #include "object/counted_bytes.h"
 #include "support/poll.h"
+#include "support/utf8.h"
 
 namespace tenon {
 
 namespace {
-
-// The length of the UTF-8 sequence at the start of `s` (Unicode's table 3-7); 0 if it is invalid.
-size_t utf8_length(std::string_view s) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
-  auto tail = [&](size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
-    return i < s.size() && byte(i) >= low && byte(i) <= high;
-  };
-  unsigned c = byte(0);
-  if (c < 0x80) return 1;
-  if (c >= 0xc2 && c <= 0xdf) return tail(1) ? 2 : 0;
-  if (c >= 0xe0 && c <= 0xef) {
-    unsigned low = c == 0xe0 ? 0xa0 : 0x80, high = c == 0xed ? 0x9f : 0xbf;
-    return tail(1, low, high) && tail(2) ? 3 : 0;
-  }
-  if (c >= 0xf0 && c <= 0xf4) {
-    unsigned low = c == 0xf0 ? 0x90 : 0x80, high = c == 0xf4 ? 0x8f : 0xbf;
-    return tail(1, low, high) && tail(2) && tail(3) ? 4 : 0;
-  }
-  return 0;
-}
-
-void append_utf8(std::string& out, uint32_t c) {
-  auto put = [&](uint32_t b) { out.push_back(static_cast<char>(b)); };
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xc0 | c >> 6), put(0x80 | (c & 63));
-  } else if (c < 0x10000) {
-    put(0xe0 | c >> 12), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
-  } else {
-    put(0xf0 | c >> 18), put(0x80 | (c >> 12 & 63)), put(0x80 | (c >> 6 & 63)),
-        put(0x80 | (c & 63));
-  }
-}
 
 // The power of ten of a JSON number's first nonzero digit. Exponents are capped at 10^15, more than
 // the digits of any text can compensate for.
@@ -331,15 +298,6 @@ Error json_error(std::string_view text, ErrorKind kind, std::string_view source,
   Error e(kind, cat(source, ": ", message));
   e.where(cat("line ", line, ", column ", column, ", byte ", offset));
   return e;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    size_t n = utf8_length(text);
-    if (n == 0) return false;
-    text.remove_prefix(n);
-  }
-  return true;
 }
 
 void JsonWriter::new_line() {

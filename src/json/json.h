@@ -92,6 +92,4 @@ class JsonWriter {
   bool in_row_ = false;
 };
 
-bool is_utf8(std::string_view text);
-
 }  // namespace tenon

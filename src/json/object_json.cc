@@ -10,9 +10,11 @@
 #include "object/cell.h"
 #include "object/device_name.h"
 #include "object/field.h"
+#include "object/string_tensor.h"
 #include "object/tensor.h"
 #include "object/walk.h"
 #include "support/poll.h"
+#include "support/utf8.h"
 
 namespace tenon {
 
@@ -265,10 +267,20 @@ class Writer {
     out_.end_object();
   }
 
+  void strings(const Tensor& t) {
+    const Strings elements(t);
+    out_.key("tensor").value(to_text(t.dtype())).key("shape");
+    dims(t.shape());
+    out_.key("data").begin_array();
+    for (int64_t i = 0; i < elements.size(); ++i) out_.value(elements[i]);
+    out_.end_array();
+  }
+
   void tensor(const Tensor& t) {
     if (t.device().device_type != kDLCPU) {
       throw Error(ErrorKind::Usage, "a tensor on a device can't be written as JSON");
     }
+    if (is_string_tensor(t)) return strings(t);
     Tensor c = t.compacted();
     std::string_view bytes(static_cast<const char*>(c.data()), static_cast<size_t>(c.bytes()));
     out_.key("tensor").value(to_text(c.dtype())).key("shape");
@@ -479,11 +491,23 @@ class Reader {
     }
   }
 
+  Any strings(const Json& data, const std::vector<int64_t>& sizes) const {
+    const auto count = element_count(sizes);
+    if (data.kind != Json::Kind::Array || sizes.size() > kMaxRank || !count ||
+        static_cast<uint64_t>(*count) != data.array.size()) {
+      fail(data, cat("expected the strings of ", tensor_type_text(string_elements, sizes)));
+    }
+    StringTensorBuilder made(sizes);
+    for (const Json& element : data.array) made.append(string(element));
+    return Any(made.finish());
+  }
+
   Any tensor(const Json& j, const Json& dtype_name) const {
     const Json *shape = j.find("shape"), *data = j.find("data");
     if (!shape || !data) fail(j, "a tensor needs its shape and data");
     std::vector<int64_t> sizes = dims(*shape);
     DataType type = dtype(dtype_name);
+    if (type == string_elements) return strings(*data, sizes);
     std::string bytes;
     if (!bytes_of_base64(string(*data), bytes)) fail(*data, "expected base 64");
     auto wanted = byte_count(sizes, type);

@@ -28,6 +28,8 @@ struct Export {
 
 template <class Managed>
 Managed* export_tensor(TensorObj* tensor) {
+  if (DataType(tensor->dl.dtype) == string_elements)
+    throw_misuse("DLPack can't express a tensor of strings", to_text(Tensor(Ref<Object>(tensor))));
   auto made = std::make_unique<Export<Managed>>();
   made->tensor = share(tensor);
   made->managed.dl_tensor = tensor->dl;

@@ -49,6 +49,7 @@ std::string to_text(DataType t) {
   std::string out;
   if (t.is_void()) return "void";
   if (t == boolean) return "bool";
+  if (t == string_elements) return std::string(kStringElements);
   if (t.code == kDLBool) {
     out = cat("bool", t.bits);
   } else {
@@ -69,6 +70,7 @@ std::string to_text(DataType t) {
 std::optional<DataType> parse_dtype(std::string_view text) {
   if (text == "bool") return boolean;
   if (text == "void") return DataType();
+  if (text == kStringElements) return string_elements;
   const Family* family = nullptr;
   size_t length = 0;
   for (const auto& f : kFamilies) {

@@ -65,7 +65,12 @@ inline constexpr DataType i8{kDLInt, 8}, i16{kDLInt, 16}, i32{kDLInt, 32}, i64{k
 inline constexpr DataType u8{kDLUInt, 8}, u16{kDLUInt, 16}, u32{kDLUInt, 32}, u64{kDLUInt, 64};
 inline constexpr DataType boolean{kDLBool, 8};  // one byte, 0 or 1; written "bool"
 
-// The element types that a tensor may have, in words.
+// Of a string tensor (object/string_tensor.h), which isn't a tensor of numbers: DLPack knows it
+// only as a handle, and is_tensor_dtype (object/tensor.h) is false.
+inline constexpr DataType string_elements{kDLOpaqueHandle, 64};
+inline constexpr std::string_view kStringElements = "string";  // its name
+
+// The element types that a tensor of numbers may have, in words.
 inline constexpr std::string_view kTensorDtypes =
     "bool, i2 to i64, u2 to u64, f4e2m1fn, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, "
     "f16, bf16, f32 or f64";

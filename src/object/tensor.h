@@ -22,7 +22,8 @@
 
 namespace tenon {
 
-// The element types that tensors may have.
+// The element types that tensors of numbers may have, and so all tensors from outside; a string
+// tensor's isn't one of them.
 bool is_tensor_dtype(DataType t);
 
 struct LayoutWord {
@@ -51,7 +52,8 @@ constexpr size_t kDataAlignment = 64;           // of all memory that the librar
 struct StorageObj : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::Storage;
   static constexpr int32_t kTypeLast = kTypeIndex;
-  enum Flags : uint32_t { kIsPooled = 1, kIsReadOnly = 2 };
+  // kHasStrings: of a string tensor, made by StringTensorBuilder.
+  enum Flags : uint32_t { kIsPooled = 1, kIsReadOnly = 2, kHasStrings = 4 };
 
   void* data = nullptr;
   size_t size = 0;  // bytes

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "object/cell.h"
+#include "object/string_tensor.h"
 #include "object/tensor.h"
 #include "support/sort_numbers.h"
 
@@ -59,7 +60,8 @@ bool tensor_equal(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || !same_shape(a.shape(), b.shape())) return false;
   if (a.device().device_type != kDLCPU || b.device().device_type != kDLCPU) return false;
   Tensor x = a.compacted(), y = b.compacted();
-  auto bytes = static_cast<size_t>(x.bytes());
+  const size_t bytes = content_bytes(x);
+  if (bytes != content_bytes(y)) return false;
   return bytes == 0 || std::memcmp(x.data(), y.data(), bytes) == 0;
 }
 
@@ -71,7 +73,7 @@ uint64_t tensor_hash(const Tensor& t) {
   constexpr size_t kSample = 4096;
   Tensor c = t.compacted();
   const char* data = static_cast<const char*>(c.data());
-  auto bytes = static_cast<size_t>(c.bytes());
+  const size_t bytes = content_bytes(c);
   if (bytes == 0) return h;
   h = combine(h, hash_text({data, std::min(bytes, kSample)}));
   if (bytes > kSample) h = combine(h, hash_text({data + bytes - kSample, kSample}));

@@ -9,6 +9,7 @@
 #include "json/json.h"
 #include "report/code_calls.h"
 #include "report/layout.h"
+#include "support/utf8.h"
 #include "vm/isa/allocation.h"
 
 namespace tenon::report {

@@ -50,6 +50,21 @@ TEST(CppTensor, TakesAVectorsMemory) {
   EXPECT_EQ(t.view<double>().data(), memory);
 }
 
+TEST(CppTensor, HoldsStrings) {
+  const std::vector<std::string> texts{"cat", "", "caf\xc3\xa9"};
+  const Tensor t = Tensor::strings(texts, {3, 1});
+  EXPECT_TRUE(t.is_strings());
+  EXPECT_TRUE(t.is_read_only());
+  EXPECT_THAT(t.shape(), ElementsAre(3, 1));
+  EXPECT_EQ(t.text(0), "cat");
+  EXPECT_EQ(t.text(1), "");
+  EXPECT_EQ(t.text(2), "caf\xc3\xa9");
+  EXPECT_EQ(Tensor::strings({"a", "b"}, {2}).size(), 2u);
+  EXPECT_THAT(text_of([&] { (void)t.text(3); }), HasSubstr("there is no such string"));
+  EXPECT_THAT(text_of([&] { (void)Tensor::strings({"a"}, {2}); }), HasSubstr("shape"));
+  EXPECT_FALSE(Tensor::zeros({1}, dtype_of<float>).is_strings());
+}
+
 TEST(CppTensor, BorrowsMemory) {
   std::array<int32_t, 2> values{1, 2};
   Tensor t = Tensor::borrow(values, {2});

@@ -28,10 +28,10 @@ inline Tensor read_npy_bytes(std::string_view bytes) {
 
 // Why an array isn't read as it was written, or "".
 inline std::string check_written(const Tensor& tensor) {
-  const Tensor again =
-      read_npy_bytes(cat(tool::npy_header("array", tensor), tool::npy_data(tensor)));
+  const tool::NpyBytes written("array", tensor);
+  const Tensor again = read_npy_bytes(cat(written.header(), written.data()));
   const bool same =
-      to_text(again) == to_text(tensor) && tool::npy_data(again) == tool::npy_data(tensor);
+      to_text(again) == to_text(tensor) && tool::NpyBytes("array", again).data() == written.data();
   return same ? "" : cat("written, ", to_text(tensor), " is read as ", to_text(again));
 }
 

@@ -16,6 +16,7 @@
 
 #include "library/algorithms/register.h"
 #include "library/ml/register.h"
+#include "library/text/register.h"
 #include "object/array.h"
 #include "object/cell.h"
 #include "object/registry.h"
@@ -79,6 +80,7 @@ ProgramOptions options_for_files() {
     register_builtins();
     register_algorithms();
     register_ml();
+    register_text();
     register_typed("test.add", [](int64_t a, int64_t b) { return a + b; });
     register_typed("test.fail", [](const Any&) -> int64_t {
       throw Error(ErrorKind::Runtime, "the host refuses");

@@ -11,6 +11,7 @@
 #include "object/array.h"
 #include "object/cell.h"
 #include "object/reflect.h"
+#include "object/string_tensor.h"
 #include "support/text.h"
 #include "tools/tenon/tensor_text.h"
 
@@ -169,6 +170,21 @@ Difference compare_values(const Any& found, const Any& expected, const Tolerance
   return out;
 }
 
+// Of one shape: the first element that differs is the worst.
+Difference compare_strings(const Tensor& found, const Tensor& expected) {
+  Difference out;
+  const Strings f(found), e(expected);
+  out.count = e.size();
+  for (int64_t i = 0; i < out.count; ++i) {
+    if (f[i] == e[i]) continue;
+    if (out.mismatches++ > 0) continue;
+    out.equal = false;
+    out.place = position(expected, i);
+    out.worst = cat("expected ", element_text(expected, i), ", found ", element_text(found, i));
+  }
+  return out;
+}
+
 Difference compare(const Tensor& found, const Tensor& expected, const Tolerance& tolerance) {
   Difference out;
   const bool same_shape = std::equal(found.shape().begin(), found.shape().end(),
@@ -178,6 +194,7 @@ Difference compare(const Tensor& found, const Tensor& expected, const Tolerance&
     out.kind = cat("expected ", to_text(expected), ", found ", to_text(found));
     return out;
   }
+  if (is_string_tensor(expected)) return compare_strings(found, expected);
   out.exact = !expected.dtype().is_float();
   out.count = expected.count();
   const bool wide = expected.dtype() == i64 || expected.dtype() == u64;  // may not fit a double

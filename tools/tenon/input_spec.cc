@@ -14,6 +14,7 @@
 #include "tools/tenon/data_types.h"
 #include "tools/tenon/file_argument.h"
 #include "tools/tenon/number_text.h"
+#include "tools/tenon/string_input.h"
 #include "tools/tenon/tensor_store.h"
 #include "tools/tenon/tensor_text.h"
 
@@ -102,6 +103,10 @@ void require_memory(const vm::Param& param, const std::vector<int64_t>& shape) {
       .help("give smaller sizes with --dim or --shape");
 }
 
+bool is_string_tensor_type(const vm::SignatureType& type) {
+  return type.kind == vm::SignatureType::Kind::Tensor && type.dtype == string_elements;
+}
+
 // A value of the type on the command line, for help.
 std::string_view example_of(const vm::SignatureType& type) {
   using Kind = vm::SignatureType::Kind;
@@ -109,6 +114,7 @@ std::string_view example_of(const vm::SignatureType& type) {
     return type.dtype.is_bool() ? "true" : type.dtype.is_float() ? "0.5" : "3";
   }
   if (type.kind == Kind::Opaque && type.name == vm::kString) return "TEXT";
+  if (is_string_tensor_type(type)) return type.rank == 0 ? "'\"text\"'" : "'[\"text\", ...]'";
   const bool is_list = type.kind == Kind::Array || (type.kind == Kind::Adt && type.name == "list");
   return is_list ? "'[...]'" : type.kind == Kind::Adt ? "'Constructor(...)'" : "FILE.npy";
 }
@@ -116,6 +122,10 @@ std::string_view example_of(const vm::SignatureType& type) {
 Any random_value(const vm::Param& param, const GivenSizes& sizes, std::string_view spec,
                  std::mt19937_64& generator, std::vector<std::string>* chosen) {
   using Kind = vm::SignatureType::Kind;
+  if (is_string_tensor_type(param.type)) {
+    throw Error(ErrorKind::Usage, cat("there are no random strings for input '", param.name, "'"))
+        .expected(cat("--input ", param.name, "=", example_of(param.type), " or a .npy file"));
+  }
   if (param.type.kind == Kind::Scalar) {
     const Range range = parse_range(spec, param.type.dtype);
     const bool is_float = param.type.dtype.is_float();
@@ -159,7 +169,15 @@ Any given_value(const vm::Param& param, const std::string& text, const DataTypes
         .expected(param.type.dtype.is_bool() ? "true or false"
                                              : cat("a number of ", numbers_of(param.type.dtype)));
   }
-  if (param.type.kind == Kind::Tensor && param.type.rank == 0) {
+  if (is_string_tensor_type(param.type) && is_string_list(text)) {
+    try {
+      return Any(parse_string_tensor(text));
+    } catch (Error& error) {
+      throw error.where(cat("--input ", param.name));
+    }
+  }
+  if (param.type.kind == Kind::Tensor && param.type.rank == 0 &&
+      !is_string_tensor_type(param.type)) {
     if (auto value = scalar_value(param.type.dtype, text))
       return loop::scalar_tensor(param.type.dtype, *value);
   }
@@ -246,8 +264,10 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
       throw Error(ErrorKind::Usage, cat("input '", param.name, "' is not given"))
           .expected(
               cat(vm::to_text(param.type), store ? cat(", in ", store->places(param.name, i)) : ""))
-          .help(cat("--input ", param.name, "=", example_of(param.type), ", --input ", param.name,
-                    "=random, or --inputs FOLDER or FILE.npz"));
+          .help(
+              cat("--input ", param.name, "=", example_of(param.type),
+                  is_string_tensor_type(param.type) ? "" : cat(", --input ", param.name, "=random"),
+                  ", or --inputs FOLDER or FILE.npz"));
     }
     check_given_sizes(param, out.values[i], flags.sizes);
     bind_sizes_of(param, out.values[i], &sizes);

@@ -10,7 +10,9 @@
 #include "object/map.h"
 #include "object/reflect.h"
 #include "object/shape.h"
+#include "object/string_tensor.h"
 #include "support/text.h"
+#include "support/utf8.h"
 #include "tools/tenon/tensor_text.h"
 #include "vm/asm/constant_text.h"
 
@@ -354,7 +356,9 @@ void write_tensor_type(JsonWriter& out, DataType dtype, std::span<const int64_t>
 
 void write_element(JsonWriter& out, const Tensor& tensor, int64_t i) {
   const DataType dtype = tensor.dtype();
-  if (dtype.is_bool()) {
+  if (dtype == string_elements) {
+    out.value(Strings(tensor)[i]);
+  } else if (dtype.is_bool()) {
     out.value(element_as_double(tensor, i) != 0);
   } else if (dtype == f64) {
     write_float(out, element_as_double(tensor, i));

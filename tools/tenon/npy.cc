@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
+#include "object/string_tensor.h"
 #include "support/error.h"
 #include "support/output_file.h"
 #include "support/poll.h"
+#include "tools/tenon/npy_strings.h"
 
 namespace tenon::tool {
 namespace {
@@ -122,6 +125,18 @@ Tensor in_c_order(const Tensor& stored) {
   return out;
 }
 
+// Strings that a file has in that order.
+Tensor in_order(const Tensor& stored, bool fortran) {
+  if (!fortran || stored.rank() < 2 || stored.count() == 0) return stored;
+  Tensor places = Tensor::empty(stored.shape(), i64);
+  std::iota(places.data_as<int64_t>(), places.data_as<int64_t>() + places.count(), int64_t{0});
+  places = in_c_order(places);
+  const Strings elements(stored);
+  StringTensorBuilder made(stored.shape());
+  for (int64_t i = 0; i < elements.size(); ++i) made.append(elements[places.data_as<int64_t>()[i]]);
+  return made.finish();
+}
+
 }  // namespace
 
 Tensor read_npy(ByteSource& in) {
@@ -151,13 +166,14 @@ Tensor read_npy(ByteSource& in) {
   }
   const std::string_view descr = value_of(path, header, "'descr'");
   const std::optional<Elements> elements = read_descr(descr);
-  if (!elements) {
+  const std::optional<StringForm> strings = elements ? std::nullopt : read_string_form(descr);
+  if (!elements && !strings) {
     throw Error(ErrorKind::Usage,
                 cat(path, ": dtype ", descr.substr(0, descr.find(',')), " is not supported"))
-        .expected("bool, integers of 8 to 64 bits, float16, float32 or float64");
+        .expected("bool, integers of 8 to 64 bits, float16, float32, float64 or strings (U, S)");
   }
   const std::vector<int64_t> shape = read_shape(path, value_of(path, header, "'shape'"));
-  size_t count = static_cast<size_t>(elements->dtype.bytes());
+  size_t count = strings ? strings->bytes() : static_cast<size_t>(elements->dtype.bytes());
   for (int64_t size : shape) {
     if (__builtin_mul_overflow(count, static_cast<size_t>(size), &count)) {
       damaged(path, "its shape is too large");
@@ -169,16 +185,25 @@ Tensor read_npy(ByteSource& in) {
   if (in.size() && *in.size() != fixed + length + count) {
     wrong_size(cat(*in.size() - std::min(*in.size(), fixed + length)));
   }
-  Tensor tensor = Tensor::empty(shape, elements->dtype);
+  const auto size = static_cast<int64_t>(count);
+  Tensor tensor = strings ? Tensor::empty({size}, u8) : Tensor::empty(shape, elements->dtype);
   const size_t found = in.read(tensor.data_as<char>(), count);
   if (found < count) wrong_size(cat(found));
   if (char more = 0; in.read(&more, 1) > 0) wrong_size(cat("more than ", count));
+  if (strings)
+    return in_order(strings_of_npy(path, *strings, {tensor.data_as<char>(), count}, shape),
+                    fortran);
   if (elements->big_endian) reverse_bytes(tensor);
   return fortran && tensor.rank() > 1 && count > 0 ? in_c_order(tensor) : tensor;
 }
 
-std::string npy_header(const std::string& path, const Tensor& tensor) {
+NpyBytes::NpyBytes(const std::string& path, const Tensor& tensor) : tensor_(tensor) {
   std::string descr;
+  if (is_string_tensor(tensor)) {
+    StringForm form;
+    strings_ = npy_strings(tensor, &form);
+    descr = cat("<U", form.width);
+  }
   for (const Name& name : kNames) {
     if (name.dtype == tensor.dtype()) descr = cat(byte_order(name.dtype), name.text);
   }
@@ -191,23 +216,18 @@ std::string npy_header(const std::string& path, const Tensor& tensor) {
       cat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (", shape, "), }");
   header.resize((header.size() + 11 + 63) / 64 * 64 - 11, ' ');
   header += '\n';
-  std::string bytes(kMagic);
-  bytes += {'\x01', '\x00'};
-  bytes += static_cast<char>(header.size() & 0xff);
-  bytes += static_cast<char>(header.size() >> 8);
-  bytes += header;
-  return bytes;
-}
-
-std::string_view npy_data(const Tensor& tensor) {
-  return {static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())};
+  header_ = kMagic;
+  header_ += {'\x01', '\x00'};
+  header_ += static_cast<char>(header.size() & 0xff);
+  header_ += static_cast<char>(header.size() >> 8);
+  header_ += header;
 }
 
 void write_npy(const std::string& path, const Tensor& tensor) {
-  const std::string header = npy_header(path, tensor);
+  const NpyBytes bytes(path, tensor);
   OutputFile file(path);
-  file.write(header);
-  file.write(npy_data(tensor));
+  file.write(bytes.header());
+  file.write(bytes.data());
   file.commit();
 }
 

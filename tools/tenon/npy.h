@@ -13,10 +13,25 @@ namespace tenon::tool {
 Tensor read_npy(ByteSource& in);
 // Writes one in C order, little-endian.
 void write_npy(const std::string& path, const Tensor& tensor);
-// What stands before the elements in a file. `path` is for the error about a dtype that NumPy
-// doesn't have.
-std::string npy_header(const std::string& path, const Tensor& tensor);
-// The elements as bytes.
-std::string_view npy_data(const Tensor& tensor);
+
+// A file's bytes: what stands before the elements, and these, which are the tensor's own unless
+// they are strings.
+class NpyBytes {
+ public:
+  // `path` is for the error about a dtype that NumPy doesn't have.
+  NpyBytes(const std::string& path, const Tensor& tensor);
+  const std::string& header() const { return header_; }
+  std::string_view data() const {
+    return tensor_.dtype() == string_elements ? std::string_view(strings_) : numbers();
+  }
+
+ private:
+  std::string_view numbers() const {
+    return {static_cast<const char*>(tensor_.data()), static_cast<size_t>(tensor_.bytes())};
+  }
+
+  Tensor tensor_;
+  std::string strings_, header_;
+};
 
 }  // namespace tenon::tool

@@ -241,7 +241,8 @@ void write_tensors(const std::string& path, const std::vector<std::string>& name
   OutputFile file(path);
   ZipWriter archive(file);
   for (size_t i = 0; i < tensors.size(); ++i) {
-    archive.add(cat(names[i], kNpy), {npy_header(path, tensors[i]), npy_data(tensors[i])});
+    const NpyBytes bytes(path, tensors[i]);
+    archive.add(cat(names[i], kNpy), {bytes.header(), bytes.data()});
   }
   archive.finish();
   file.commit();

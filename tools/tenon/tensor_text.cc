@@ -8,6 +8,7 @@
 #include "object/narrow_float.h"
 #include "object/reflect.h"
 #include "object/shape.h"
+#include "object/string_tensor.h"
 #include "support/poll.h"
 
 namespace tenon::tool {
@@ -47,6 +48,7 @@ double element_as_double(const Tensor& tensor, int64_t i) {
 
 std::string element_text(const Tensor& tensor, int64_t i) {
   const DataType t = tensor.dtype();
+  if (t == string_elements) return quoted(Strings(tensor)[i]);
   if (t == boolean) return at<uint8_t>(tensor, i) ? "true" : "false";
   if (t == i64) return cat(at<int64_t>(tensor, i));
   if (t == u64) return cat(at<uint64_t>(tensor, i));

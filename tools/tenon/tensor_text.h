@@ -12,7 +12,7 @@ namespace tenon::tool {
 
 // Element i of a tensor as a double; integers beyond 2^53 are rounded.
 double element_as_double(const Tensor& tensor, int64_t i);
-// Element i as it prints: "1.5", "true", "-3"; every NaN as "nan".
+// Element i as it prints: "1.5", "true", "-3"; every NaN as "nan"; a string in quotes.
 std::string element_text(const Tensor& tensor, int64_t i);
 
 inline constexpr int64_t kShownElements = 8;

@@ -26,6 +26,9 @@ template <class T>
 concept Element = dtype_of<T>
 .code != kDLOpaqueHandle;
 
+/// The dtype of tensors of strings.
+inline constexpr DLDataType string_dtype = {kDLOpaqueHandle, 64, 1};
+
 /// The processor that runs programs.
 inline constexpr DLDevice cpu = {kDLCPU, 0};
 
@@ -90,6 +93,27 @@ class Tensor : public Value {
   static Tensor copy(std::initializer_list<T> values, Dims shape) {
     return copy(std::span(std::data(values), values.size()), shape);
   }
+  /// A tensor of strings with a copy of the texts, which must be UTF-8, the last axis innermost.
+  /// Throws UsageError unless the shape has as many elements. Such a tensor is immutable and has no
+  /// DLPack.
+  template <std::ranges::sized_range R>
+  requires std::convertible_to<std::ranges::range_reference_t<R>, std::string_view>
+  static Tensor strings(const R& texts, Dims shape) {
+    check_count(std::ranges::size(texts), shape);
+    std::vector<tenon_text> elements;
+    elements.reserve(std::ranges::size(texts));
+    for (const auto& text : texts) {
+      const std::string_view view(text);
+      elements.push_back({view.data(), view.size()});
+    }
+    Tensor t;
+    detail::check(tenon_string_tensor_create(elements.data(), shape.data(),
+                                             static_cast<int32_t>(shape.size()), t.out()));
+    return t;
+  }
+  static Tensor strings(std::initializer_list<std::string_view> texts, Dims shape) {
+    return strings(std::span(std::data(texts), texts.size()), shape);
+  }
   /// A compact tensor that takes over the vector's memory.
   template <Element T>
   requires(!std::same_as<T, bool>) static Tensor take(std::vector<T> values, Dims shape) {
@@ -141,6 +165,19 @@ class Tensor : public Value {
     if (!tensor) throw UsageError("this Tensor holds no tensor", {{"found", type_key()}});
     return *tensor;
   }
+  /// Whether the elements are strings, which `text` reads.
+  bool is_strings() const { return detail::same(dl().dtype, string_dtype); }
+  /// Element `index` of a tensor of strings, borrowed. Throws UsageError for any other tensor and
+  /// beyond the last element.
+  std::string_view text(size_t index) const& {
+    const tenon_text found = tenon_string_tensor_element(raw(), index);
+    if (!found.data) {
+      throw UsageError("there is no such string in the tensor",
+                       {{"index", std::to_string(index)}, {"tensor", type_key()}});
+    }
+    return {found.data, found.size};
+  }
+  std::string_view text(size_t index) const&& = delete;
   size_t rank() const { return static_cast<size_t>(dl().ndim); }
   /// The dimensions, borrowed.
   std::span<const int64_t> shape() const& { return {dl().shape, rank()}; }

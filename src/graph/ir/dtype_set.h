@@ -31,7 +31,9 @@ inline constexpr DtypeSet kNumbers = kInts | kFloats;
 inline constexpr DtypeSet kNarrow = kNarrowInts | kNarrowFloats;  // for storage: moved and cast
 inline constexpr DtypeSet kOrdered = kNumbers | kBools;
 inline constexpr DtypeSet kAll = kOrdered | kNarrow;
-inline constexpr DtypeSet kAny{0xffffffff};  // including types without a bit
+inline constexpr DtypeSet kStrings{0x800000};
+inline constexpr DtypeSet kData = kAll | kStrings;  // whatever is only moved
+inline constexpr DtypeSet kAny{0xffffffff};         // including types without a bit
 
 bool contains(DtypeSet set, DataType dtype);
 // The types of the set in the order of their bits.

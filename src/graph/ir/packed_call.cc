@@ -42,6 +42,10 @@ bool is_of(const Any& value, const Parameter& parameter) {
       return value.try_as<Array<int64_t>>() || value.try_as<Array<Dim>>();
     case ValueKind::Choice:
       return choice_index(parameter, value) < parameter.choices.count;
+    case ValueKind::String:
+      return String::accepts(value);
+    case ValueKind::Dtype:
+      return value.type_index == TypeIndex::DataType;
     case ValueKind::Tensor:
     case ValueKind::Array:
     case ValueKind::Any:
@@ -67,6 +71,10 @@ std::string kind_text(const Parameter& parameter) {
       }
       return cat("one of ", tenon::join(names, ", "));
     }
+    case ValueKind::String:
+      return "a string";
+    case ValueKind::Dtype:
+      return "an element type";
     case ValueKind::Tensor:
     case ValueKind::Array:
     case ValueKind::Any:

@@ -151,15 +151,19 @@ std::optional<DataType> Parser::element_type(const Token& t) {
   return d && is_tensor_dtype(*d) ? d : std::nullopt;
 }
 
+std::optional<DataType> Parser::tensor_element_type(const Token& t) {
+  return t.word(kStringElements) ? string_elements : element_type(t);
+}
+
 DataType Parser::dtype() {
   const Token& t = peek();
-  if (auto d = element_type(t)) {
+  if (auto d = tensor_element_type(t)) {
     take();
     return *d;
   }
   fail(t.kind == TokenKind::kWord ? cat("there is no element type '", t.text, "'")
                                   : "an element type is missing",
-       std::string(kTensorDtypes));
+       cat(kTensorDtypes, "; or string"));
 }
 
 // tensor[n, 4; f32]  tensor[f32]  tensor[rank=2; f32]  tensor[*; f32]  tensor[n; f32; device=1]
@@ -176,14 +180,14 @@ Ref<const TensorType> Parser::tensor_type_() {
     t->dims_known = t->rank == 0;
   } else if (accept("*")) {
     t->dims_known = false;
-  } else if (element_type(peek())) {
+  } else if (tensor_element_type(peek())) {
     t->rank = 0;
     dims_follow = false;
   } else {
     std::vector<Dim> sizes;
     do {
       const Token at = peek();
-      if (!sizes.empty() && element_type(at)) {
+      if (!sizes.empty() && tensor_element_type(at)) {
         fail_at(at, "a comma stands before the element type", "';', as in tensor[n, 4; f32]");
       }
       sizes.push_back(dim());

@@ -10,7 +10,9 @@
 #include "graph/ir/parser.h"
 #include "graph/ir/referenced_file.h"
 #include "loop/scalar.h"
+#include "object/string_tensor.h"
 #include "support/poll.h"
+#include "support/utf8.h"
 
 namespace tenon::graph {
 
@@ -262,28 +264,47 @@ Operand Parser::tensor_constant() {
       fail_at(first, cat("the elements of this constant", which, " are left out (`{...}`)"),
               "a text that was written with its weight file, or the elements");
     }
-    auto bytes = byte_count(shape, type->dtype);
-    // Each element is at least one token, so sizes beyond the text are refused before allocation.
-    if (!bytes || *element_count(shape) > static_cast<int64_t>(tokens_.size())) {
-      fail_at(first, "this constant has fewer elements than its type says");
-    }
-    value = Tensor::empty(shape, type->dtype);
-    int64_t count = 0, size = type->dtype.bytes();
-    Ticker ticker;
-    list("}", "after a tensor's elements", [&] {
-      if (count >= value.count()) {
-        fail("this constant has more elements than its type says", cat(value.count()));
-      }
-      ticker.tick();
-      element(type->dtype, value.data_as<char>() + size * count++);
-    });
-    if (count != value.count()) {
-      fail_at(first, "this constant has fewer elements than its type says",
-              cat(value.count(), ", not ", count));
-    }
+    value = listed_elements(first, type->dtype, shape);
   }
   if (accept_word("as")) name = expect_kind(TokenKind::kString, "a weight's name");
   return constant(value.as_read_only(), name);
+}
+
+// The elements of the constant that begins at `first`, up to its brace.
+Tensor Parser::listed_elements(const Token& first, DataType dtype, std::span<const int64_t> shape) {
+  // Each element is at least one token, so sizes beyond the text are refused before allocation.
+  if (!byte_count(shape, dtype) || *element_count(shape) > static_cast<int64_t>(tokens_.size())) {
+    fail_at(first, "this constant has fewer elements than its type says");
+  }
+  const int64_t wanted = *element_count(shape), size = dtype.bytes();
+  const bool is_text = dtype == string_elements;
+  std::optional<StringTensorBuilder> strings;
+  Tensor numbers;
+  if (is_text) {
+    strings.emplace(shape);
+  } else {
+    numbers = Tensor::empty(shape, dtype);
+  }
+  int64_t count = 0;
+  Ticker ticker;
+  list("}", "after a tensor's elements", [&] {
+    if (count >= wanted) fail("this constant has more elements than its type says", cat(wanted));
+    ticker.tick();
+    if (is_text) {
+      const Token at = peek();
+      const std::string_view text = expect_kind(TokenKind::kString, "a string in quotes");
+      if (!is_utf8(text)) fail_at(at, "this string is not valid UTF-8");
+      strings->append(text);
+      ++count;
+    } else {
+      element(dtype, numbers.data_as<char>() + size * count++);
+    }
+  });
+  if (count != wanted) {
+    fail_at(first, "this constant has fewer elements than its type says",
+            cat(wanted, ", not ", count));
+  }
+  return is_text ? strings->finish() : numbers;
 }
 
 const WeightFile& Parser::weights(const Token& key) {

@@ -180,6 +180,8 @@ class Parser {
   DataType dtype();
   // The element type that the word names, if tensors may have it.
   static std::optional<DataType> element_type(const Token& t);
+  // The same, or that of string tensors.
+  static std::optional<DataType> tensor_element_type(const Token& t);
   Array<String> type_params();  // known until they are forgotten
   void forget_type_params(const Array<String>& names);
 
@@ -191,6 +193,7 @@ class Parser {
   Operand tensor_constant();
   double float_value(DataType dtype);  // including integers, signs, inf and nan
   void element(DataType dtype, void* out);
+  Tensor listed_elements(const Token& first, DataType dtype, std::span<const int64_t> shape);
   int64_t int_value(const char* what);
   Any attr_value(AttrKind kind);
   Any any_value();

@@ -12,6 +12,7 @@
 #include "graph/ir/walk.h"
 #include "graph/ir/weights.h"
 #include "object/reflect.h"
+#include "object/string_tensor.h"
 #include "support/output_file.h"
 #include "support/poll.h"
 
@@ -436,6 +437,7 @@ class Printer {
     std::vector<Dim> shape(t.shape().begin(), t.shape().end());
     std::string out = graph::to_text(TypeRef(tensor_type(t.dtype(), shape)));
     std::string as = name.empty() ? "" : " as " + quoted(name);
+    if (is_string_tensor(t)) return out + strings(t) + as;
     if (t.count() > kMaxInlineElements) {
       if (options_.weights_path.empty()) return out + "{...}" + as;
       std::string key = weights_->key(t, name);
@@ -449,6 +451,16 @@ class Printer {
       out += element_text(t.dtype(), t.data_as<char>() + i * t.dtype().bytes());
     }
     return out + "}" + as;
+  }
+
+  // Weight files hold numbers, so that text holds all strings of a constant if it is to be
+  // complete.
+  std::string strings(const Tensor& t) const {
+    if (t.count() > kMaxInlineElements && options_.weights_path.empty()) return "{...}";
+    const Strings elements(t);
+    std::string out = "{";
+    for (int64_t i = 0; i < elements.size(); ++i) out += cat(i ? ", " : "", quoted(elements[i]));
+    return out + "}";
   }
 
   const PrintOptions& options_;

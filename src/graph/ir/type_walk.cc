@@ -269,7 +269,7 @@ void require_consistent(const TypeRef& type) {
     } else {
       require(t->values.empty());
     }
-    if (!is_tensor_dtype(t->dtype)) {
+    if (!is_tensor_dtype(t->dtype) && t->dtype != string_elements) {
       throw Error(ErrorKind::Usage, cat("there are no tensors of ", to_text(t->dtype)));
     }
   } else if (const auto* s = type_as<ScalarType>(type)) {

@@ -147,7 +147,7 @@ TEST(Elementwise, TypeErrorsNameTheOperatorAndTheOperand) {
   EXPECT_EQ(type_error("neg", {tensor_type(boolean, {2})}),
             "operator 'neg': operand 'x' is bool, expected a number");
   EXPECT_EQ(type_error("cast", {tensor_type(f32, {})}, attrs({{"dtype", DataType(kDLInt, 1)}})),
-            "operator 'cast': 'dtype' is i1, expected any element type");
+            "operator 'cast': 'dtype' is i1, expected any element type but string");
 }
 
 }  // namespace

@@ -249,7 +249,7 @@ Sample sample_trilu(const Operator& op, uint64_t seed) {
 void register_fill(OperatorTable& table) {
   table.add({.name = "full",
              .kind = OpKind::kMovement,
-             .operands = {{"value", kAll}},
+             .operands = {{"value", kData}},
              .attrs = {{"shape", AttrKind::kDims, nullptr, "of the result"}},
              .summary = "one element everywhere",
              .infer = infer_full,
@@ -277,7 +277,7 @@ void register_fill(OperatorTable& table) {
              .sample = sample_eye});
   table.add({.name = "shape_of",
              .kind = OpKind::kMovement,
-             .operands = {{"x", kAll}},
+             .operands = {{"x", kData}},
              .attrs = {{"start", AttrKind::kInt, "0", "first axis; clamped"},
                        {"end", AttrKind::kInt, "64", "axis after the last; clamped"}},
              .summary = "the sizes of x (i64)",
@@ -287,7 +287,7 @@ void register_fill(OperatorTable& table) {
              .sample = sample_shape_of});
   table.add({.name = "size_of",
              .kind = OpKind::kMovement,
-             .operands = {{"x", kAll}},
+             .operands = {{"x", kData}},
              .attrs = {},
              .summary = "the number of elements of x (i64, rank 0)",
              .infer = infer_size_of,
@@ -297,7 +297,7 @@ void register_fill(OperatorTable& table) {
   table.add(
       {.name = "one_hot",
        .kind = OpKind::kMovement,
-       .operands = {{"indices", kNumbers}, {"values", kAll}},
+       .operands = {{"indices", kNumbers}, {"values", kData}},
        .attrs = {{"depth", AttrKind::kDim, nullptr, "size of the new axis"},
                  {"axis", AttrKind::kInt, "-1", "position of the new axis"}},
        .summary = "values[1] where the place on the new axis is the index, values[0] elsewhere",

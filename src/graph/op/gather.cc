@@ -206,7 +206,7 @@ Sample sample_reverse_sequence(const Operator& op, uint64_t seed) {
 void register_gather(OperatorTable& table) {
   table.add({.name = "gather",
              .kind = OpKind::kMovement,
-             .operands = {{"x", kAll}, {"indices", kIndices}},
+             .operands = {{"x", kData}, {"indices", kIndices}},
              .attrs = {{"axis", AttrKind::kInt, "0", "that the indices are of"}},
              .summary = "slices of x along an axis, one per index",
              .infer = infer_gather,
@@ -215,7 +215,7 @@ void register_gather(OperatorTable& table) {
              .sample = sample_gather});
   table.add({.name = "gather_elements",
              .kind = OpKind::kMovement,
-             .operands = {{"x", kAll}, {"indices", kIndices}},
+             .operands = {{"x", kData}, {"indices", kIndices}},
              .attrs = {{"axis", AttrKind::kInt, "0", "that the indices are of"}},
              .summary = "one element of x per index, at the index's own place on the other axes",
              .infer = infer_gather_elements,
@@ -223,7 +223,7 @@ void register_gather(OperatorTable& table) {
              .sample = sample_gather_elements});
   table.add({.name = "gather_nd",
              .kind = OpKind::kMovement,
-             .operands = {{"x", kAll}, {"indices", kIndices}},
+             .operands = {{"x", kData}, {"indices", kIndices}},
              .attrs = {{"batch_dims", AttrKind::kInt, "0", "leading axes that both share"}},
              .summary = "slices of x at index tuples, which are the last axis of the indices",
              .infer = infer_gather_nd,
@@ -231,7 +231,7 @@ void register_gather(OperatorTable& table) {
              .sample = sample_gather_nd});
   table.add({.name = "reverse_sequence",
              .kind = OpKind::kMovement,
-             .operands = {{"x", kAll}, {"lengths", only(i64)}},
+             .operands = {{"x", kData}, {"lengths", only(i64)}},
              .attrs = {{"batch_axis", AttrKind::kInt, "1", "along which the lengths are"},
                        {"time_axis", AttrKind::kInt, "0", "that is reversed"}},
              .summary = "the first lengths[b] steps of each sequence reversed, the rest kept",

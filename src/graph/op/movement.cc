@@ -431,7 +431,7 @@ Operator movement(const char* name, std::vector<AttrSpec> attributes, const char
                   InferFn infer, LowerFn lower, ValueFn value, SampleFn sample) {
   return {.name = name,
           .kind = OpKind::kMovement,
-          .operands = {{"x", kAll}},
+          .operands = {{"x", kData}},
           .attrs = std::move(attributes),
           .summary = summary,
           .infer = infer,
@@ -460,7 +460,7 @@ void register_movement(OperatorTable& table) {
   Operator concat = movement("concat", {{"axis", AttrKind::kInt, nullptr, "along which to join"}},
                              "the operands one after the other", infer_concat, lower_concat,
                              concat_values, sample_concat);
-  concat.operands = {{"x", kAll, OperandSpec::kVariadic}};
+  concat.operands = {{"x", kData, OperandSpec::kVariadic}};
   concat.layout = LayoutRule::kNamedAxes;
   table.add(std::move(concat));
   table.add(movement("split",

@@ -37,6 +37,8 @@ TypeRef infer_pad(InferContext& cx) {
   if (cx.has(1)) {
     require_same_dtype(cx, 1, 0);
     require_one_element(cx, 1);
+  } else if (x.dtype == string_elements && p.mode == "constant") {
+    cx.fail("'value' is absent; only numbers are padded with 0 by default");
   }
   std::vector<Dim> dims = dims_of(x);
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -119,7 +121,7 @@ void register_pad(OperatorTable& table) {
   table.add(
       {.name = "pad",
        .kind = OpKind::kMovement,
-       .operands = {{"x", kAll}, {"value", kAll, OperandSpec::kOptional}},
+       .operands = {{"x", kData}, {"value", kData, OperandSpec::kOptional}},
        .attrs = {{"before", AttrKind::kDims, nullptr, "elements added at the start of each axis"},
                  {"after", AttrKind::kDims, nullptr, "at its end; negative ones crop"},
                  {"mode", AttrKind::kString, "\"constant\"",

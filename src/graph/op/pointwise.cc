@@ -11,7 +11,9 @@ namespace {
 Scalar symbolic_element(const Operator& op, const InferContext& cx) {
   Elements x;
   for (size_t i = 0; i < cx.arg_count(); ++i) {
-    x.push_back(cx.has(i) ? loop::var("x", dtype_of(cx.type(i))) : Scalar());
+    DataType dtype = cx.has(i) ? dtype_of(cx.type(i)) : DataType();
+    if (dtype == string_elements) dtype = i64;  // computed with numbers instead (strings.h)
+    x.push_back(cx.has(i) ? loop::var("x", dtype) : Scalar());
   }
   x.resize(std::max(x.size(), op.operands.size()));
   return op.element(cx, x);

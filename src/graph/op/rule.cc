@@ -119,7 +119,9 @@ int64_t Random::between(int64_t low, int64_t high) {
 }
 
 DataType Random::dtype(DtypeSet set) {
-  return pick(members(set));
+  std::vector<DataType> numbers = members(set);
+  std::erase(numbers, string_elements);  // what runs samples fills them with numbers
+  return pick(numbers);
 }
 
 std::vector<int64_t> Random::shape(int64_t min_rank, int64_t max_rank) {

@@ -25,8 +25,9 @@ Reduction reduction_of(const InferContext& cx) {
 void require_operands(InferContext& cx) {
   const TensorType& x = cx.tensor(0);
   require_same_dtype(cx, 2, 0);
-  if (reduction_of(cx) != Reduction::kNone && x.dtype.is_bool()) {
-    cx.fail(cat("'reduction' is \"", cx.attr_string("reduction"), "\", but 'x' is bool"));
+  if (reduction_of(cx) != Reduction::kNone && (x.dtype.is_bool() || x.dtype == string_elements)) {
+    cx.fail(
+        cat("'reduction' is \"", cx.attr_string("reduction"), "\", but 'x' is ", to_text(x.dtype)));
   }
 }
 
@@ -159,7 +160,7 @@ const AttrSpec kReduction = {"reduction", AttrKind::kString, "\"none\"",
 void register_scatter(OperatorTable& table) {
   table.add({.name = "scatter_elements",
              .kind = OpKind::kMovement,
-             .operands = {{"x", kAll}, {"indices", kIndices}, {"updates", kAll}},
+             .operands = {{"x", kData}, {"indices", kIndices}, {"updates", kData}},
              .attrs = {{"axis", AttrKind::kInt, "0", "that the indices are of"}, kReduction},
              .summary = "x with one element updated per index",
              .infer = infer_scatter_elements,
@@ -167,7 +168,7 @@ void register_scatter(OperatorTable& table) {
              .sample = sample_scatter_elements});
   table.add({.name = "scatter_nd",
              .kind = OpKind::kMovement,
-             .operands = {{"x", kAll}, {"indices", kIndices}, {"updates", kAll}},
+             .operands = {{"x", kData}, {"indices", kIndices}, {"updates", kData}},
              .attrs = {kReduction},
              .summary = "x with one slice updated per index tuple, the last axis of the indices",
              .infer = infer_scatter_nd,

@@ -6,6 +6,7 @@
 #include "graph/ir/effects.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/rewrite.h"
+#include "graph/op/strings.h"
 #include "graph/pass/remove_dead_code.h"
 #include "graph/pass/simplify_rules.h"
 #include "object/reflect.h"
@@ -112,6 +113,7 @@ class Simplifier : public Rewriter {
       return shared ? share(var, value, effect) : keep(var, value);
     }
     if (op->expand) return op->expand(builder(), *call);
+    if (computes_on_strings(*op, *call)) return expand_strings(builder(), *call, var->type);
     if (auto* type = var->type.as<TensorType>()) {
       if (Operand known = known_value(*type)) return known;
     }

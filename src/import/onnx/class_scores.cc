@@ -113,13 +113,8 @@ ClassLabels::ClassLabels(NodeContext& cx, const char* integers, const char* stri
 }
 
 Operand ClassLabels::at(NodeContext& cx, const Operand& places) const {
-  if (!strings_.empty()) {
-    cx.withhold(0, cat("class labels that are strings, '", printable(strings_[0]),
-                       "' and others, are not implemented; export the model with integer classes, "
-                       "or without this output"));
-    return {};
-  }
-  return cx.op("gather", {cx.ints_tensor(integers_), places}, attrs({{"axis", 0}}));
+  const Operand all = strings_.empty() ? cx.ints_tensor(integers_) : cx.strings_tensor(strings_);
+  return cx.op("gather", {all, places}, attrs({{"axis", 0}}));
 }
 
 Operand greatest(NodeContext& cx, const Operand& scores) {

@@ -28,7 +28,7 @@ Operand transformed(NodeContext& cx, const Operand& scores, int64_t columns, Tra
 // are ONNX Runtime's.
 Operand two_scores(NodeContext& cx, const Operand& second, bool shares, Transform transform);
 
-// The class labels of a node: integers, or strings, which a tensor can't hold.
+// The class labels of a node: integers or strings.
 class ClassLabels {
  public:
   // From the attributes of these names, of which one must be present.
@@ -36,8 +36,7 @@ class ClassLabels {
 
   size_t count() const { return strings_.empty() ? integers_.size() : strings_.size(); }
   const Ints& integers() const { return integers_; }
-  // i64[rows]: the labels at these places, i64[rows]. Null for strings; the model is then refused
-  // if something uses output 0, which would hold them.
+  // i64[rows] or string[rows]: the labels at these places, i64[rows].
   Operand at(NodeContext& cx, const Operand& places) const;
 
  private:

@@ -95,7 +95,6 @@ class GraphImporter {
         if (!out_.unsupported.empty()) continue;
         invalid(model_, cat("output '", printable(v.name), "', which nothing defines"), kSources);
       }
-      list_withheld(*slot);
       TENON_ASSERT(!slot->unusable || !out_.unsupported.empty(), "'", v.name,
                    "' is unusable for no reason");
       results.push_back(slot->value);
@@ -159,17 +158,6 @@ class GraphImporter {
                        });
     if (!translation.problem.empty()) refuse(n, translation.problem);
     define_outputs(n, translation.results, scope);
-    for (const auto& [output, reason] : translation.withheld) {
-      if (output >= n.outputs.size() || n.outputs[output].empty()) continue;
-      scope.define(n.outputs[output], Scope::Slot{{}, true, withheld_.size()});
-      withheld_.push_back({n.name, op_text(n), reason});
-    }
-  }
-
-  // Lists the node that withholds a value which something uses.
-  void list_withheld(const Scope::Slot& slot) {
-    if (!slot.withheld || withheld_[*slot.withheld].reason.empty()) return;
-    out_.unsupported.push_back(std::exchange(withheld_[*slot.withheld], {}));
   }
 
   void count_translated(size_t count = 1) {
@@ -206,7 +194,6 @@ class GraphImporter {
             .found(cat("operand '", printable(name), "', which nothing defines"))
             .expected(kSources);
       }
-      list_withheld(*slot);
       usable = usable && !slot->unusable;
       out->push_back(slot->value);
     }
@@ -255,7 +242,6 @@ class GraphImporter {
                     "', which nothing defines"),
                 kSources);
       }
-      list_withheld(*slot);
       if (slot->unusable) return std::nullopt;
       check_present(*slot, v.name, cat("the inner graph of '", printable(node.name), "'"));
       out.push_back(slot->value);
@@ -327,7 +313,6 @@ class GraphImporter {
                 "the name of an input or of a node's output");
       }
       check_present(*slot, name, cat("function '", printable(f.name), "'"));
-      list_withheld(*slot);
       results.push_back(slot->value);
     }
     define_outputs(n, results, scope);
@@ -347,7 +332,6 @@ class GraphImporter {
   graph::Builder builder_;
   std::map<std::string, const ModelFunction*> functions_;
   int64_t translated_ = 0;
-  std::vector<UnsupportedNode> withheld_;  // without a reason once they are listed
 };
 
 }  // namespace

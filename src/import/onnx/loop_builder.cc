@@ -256,13 +256,18 @@ class Maker {
     return cx_.full(yields_[k].dtype, 0, stacked(0, sizes));
   }
 
+  Operand appended(const Operand& rows, const Operand& row) {
+    if (cx_.dtype(row) != string_elements) return cx_.op("append", {rows, row});
+    return cx_.concat({rows, cx_.unsqueeze(row, {0})}, 0);  // strings don't grow in place
+  }
+
   // `rows` with one more. What is yielded first gives the sizes that only iterations know, so that
   // no rows may have any.
   Operand with_row(const Operand& rows, const Operand& row, size_t k) {
     const Yield& yield = yields_[k];
     const Dim count = cx_.b.fresh_symbol("k");
     if (!yield.open()) {
-      return cx_.op("append", {cx_.b.match_shape(rows, stacked(count, yield.dims)), row});
+      return appended(cx_.b.match_shape(rows, stacked(count, yield.dims)), row);
     }
     const Dims sizes = cx_.dims(row);
     Dims found = sizes;
@@ -275,7 +280,7 @@ class Maker {
       cx_.b.check(graph::CheckKind::kEqual, count * found[i], count * sizes[i],
                   cat(cx_.node().op, ": elements of an output, by iterations, along axis ", i));
     }
-    return cx_.op("append", {cx_.reshape(matched, stacked(count, sizes)), row});
+    return appended(cx_.reshape(matched, stacked(count, sizes)), row);
   }
 
   // loop (i, go_on, states..., stacks...)

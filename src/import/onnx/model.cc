@@ -11,12 +11,16 @@ struct TypeRow {
 
 // By TensorProto.DataType.
 constexpr TypeRow kTypes[] = {
-    {"undefined"},    {"", f32},  {"", u8},       {"", i8},         {"", u16},
-    {"", i16},        {"", i32},  {"", i64},      {"string"},       {"", boolean},
-    {"", f16},        {"", f64},  {"", u32},      {"", u64},        {"complex64"},
-    {"complex128"},   {"", bf16}, {"", f8e4m3fn}, {"", f8e4m3fnuz}, {"", f8e5m2},
-    {"", f8e5m2fnuz}, {"", u4},   {"", i4},       {"", f4e2m1fn},   {"", f8e8m0fnu},
-    {"", u2},         {"", i2},   {"float6e2m3"}, {"float6e3m2"},
+    {"undefined"},    {"", f32},      {"", u8},
+    {"", i8},         {"", u16},      {"", i16},
+    {"", i32},        {"", i64},      {"", string_elements},
+    {"", boolean},    {"", f16},      {"", f64},
+    {"", u32},        {"", u64},      {"complex64"},
+    {"complex128"},   {"", bf16},     {"", f8e4m3fn},
+    {"", f8e4m3fnuz}, {"", f8e5m2},   {"", f8e5m2fnuz},
+    {"", u4},         {"", i4},       {"", f4e2m1fn},
+    {"", f8e8m0fnu},  {"", u2},       {"", i2},
+    {"float6e2m3"},   {"float6e3m2"},
 };
 constexpr int32_t kTypeCount = static_cast<int32_t>(std::size(kTypes));
 

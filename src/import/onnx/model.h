@@ -22,9 +22,8 @@ struct TensorData {
   std::string name;
   int32_t type = 0;  // TensorProto.DataType
   std::vector<int64_t> dims;
-  Tensor tensor;                     // null if `problem` is set
-  std::string problem;               // "float8e4m3fn is not implemented"
-  std::vector<std::string> strings;  // of a string tensor, which also has a `problem`
+  Tensor tensor;        // null if `problem` is set
+  std::string problem;  // "complex64 is not implemented"
 };
 
 // A constant of which most elements are 0.

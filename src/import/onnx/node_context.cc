@@ -4,6 +4,7 @@
 
 #include "import/onnx/sparse_tensor.h"
 #include "loop/scalar.h"
+#include "object/string_tensor.h"
 
 namespace tenon::onnx {
 
@@ -114,7 +115,7 @@ Tensor NodeContext::constant_of(const Operand& x) const {
 std::optional<double> NodeContext::number(const Operand& x) const {
   if (auto list = ints(x); list && list->size() == 1) return static_cast<double>((*list)[0]);
   Tensor t = constant_of(x);
-  if (t && t.count() == 1) return element(t, 0);
+  if (t && t.count() == 1 && t.dtype() != string_elements) return element(t, 0);
   return std::nullopt;
 }
 
@@ -443,7 +444,21 @@ Operand NodeContext::reduce(std::string_view name, const Operand& x, const Ints&
 }
 
 Operand NodeContext::scalar(DataType type, double value) const {
+  if (type == string_elements) return string("");
   return graph::constant(make_tensor(type, {}, {value}));
+}
+
+Operand NodeContext::string(std::string_view value) const {
+  require_utf8(value, 0, "the node's strings");
+  return graph::constant(string_tensor({}, {&value, 1}));
+}
+
+Operand NodeContext::strings_tensor(const std::vector<std::string>& values) const {
+  const int64_t count = static_cast<int64_t>(values.size());
+  for (int64_t i = 0; i < count; ++i)
+    require_utf8(values[static_cast<size_t>(i)], i, "the node's strings");
+  return graph::constant(
+      string_tensor({&count, 1}, std::vector<std::string_view>(values.begin(), values.end())));
 }
 
 Operand NodeContext::integer(int64_t value) const {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -135,9 +134,6 @@ class NodeContext {
   [[noreturn]] void unsupported(const std::string& reason) const;
   // Gives up because a node in an inner graph, which is already listed, can't be imported.
   [[noreturn]] void give_up() const { unsupported(""); }
-  // Leaves out an output: the model is refused for this reason only if something uses it.
-  void withhold(size_t output, const std::string& reason) { withheld_[output] = reason; }
-  const std::map<size_t, std::string>& withheld() const { return withheld_; }
   // Throws the error for a node that breaks ONNX's rules.
   [[noreturn]] void invalid(const std::string& found, const std::string& expected) const;
   // Maps an axis in [-rank, rank) to [0, rank); throws for others.
@@ -177,7 +173,10 @@ class NodeContext {
   // The elements in reverse order along `axis`.
   Operand reversed(const Operand& x, int64_t axis) const;
   Operand reduce(std::string_view name, const Operand& x, const Ints& axes, bool keepdims) const;
+  // The value as an element; of strings, the empty one.
   Operand scalar(DataType dtype, double value) const;
+  Operand string(std::string_view value) const;                          // string[]
+  Operand strings_tensor(const std::vector<std::string>& values) const;  // string[n]
   Operand scalar_like(const Operand& x, double value) const { return scalar(dtype(x), value); }
   Operand integer(int64_t value) const;  // i64[]
   Operand full(DataType dtype, double value, const Dims& shape) const;
@@ -199,7 +198,6 @@ class NodeContext {
   int64_t version_;
   InnerGraph inner_graph_;
   mutable std::set<std::string, std::less<>> read_;
-  std::map<size_t, std::string> withheld_;
 };
 
 // A translation that computes booleans as the integers 0 and 1, for which any other is true.

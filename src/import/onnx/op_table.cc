@@ -37,6 +37,7 @@ const OpTable& OpTable::global() {
     register_random(t);
     register_sampling(t);
     register_signal(t);
+    register_text(t);
     register_microsoft_attention(t);
     register_microsoft_decoder(t);
     register_microsoft_fused(t);

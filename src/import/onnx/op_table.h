@@ -63,6 +63,7 @@ void register_recurrent(OpTable& table);
 void register_random(OpTable& table);
 void register_sampling(OpTable& table);
 void register_signal(OpTable& table);
+void register_text(OpTable& table);
 void register_microsoft_attention(OpTable& table);
 void register_microsoft_decoder(OpTable& table);
 void register_microsoft_fused(OpTable& table);

@@ -259,7 +259,7 @@ Operands scan_batch(NodeContext& cx) {
     for (const Operand& y : r.yields) {
       Dims before(static_cast<size_t>(cx.rank(y)), Dim(0)), after = before;
       after[0] = longest - length;
-      step.yields.push_back(lengths ? cx.op("pad", {y, {}},
+      step.yields.push_back(lengths ? cx.op("pad", {y, cx.scalar_like(y, 0)},
                                             graph::attrs({{"before", graph::attr_dims(before)},
                                                           {"after", graph::attr_dims(after)}}))
                                     : y);

@@ -25,14 +25,14 @@ Operands constant(NodeContext& cx) {
     return {graph::constant(make_tensor(f32, {static_cast<int64_t>(v.size())}, v))};
   }
   if (cx.has_attr("value_ints")) return {cx.ints_tensor(cx.attr_ints("value_ints"))};
-  if (cx.has_attr("value_string") || cx.has_attr("value_strings")) {
-    cx.unsupported("string is not implemented");
-  }
+  if (cx.has_attr("value_string")) return {cx.string(cx.attr_string("value_string", ""))};
+  if (cx.has_attr("value_strings")) return {cx.strings_tensor(cx.attr_strings("value_strings"))};
   if (const SparseData* sparse = cx.attr_sparse("sparse_value")) {
     return {dense(cx.b, *sparse, "sparse_value")};
   }
   cx.invalid("no attribute that holds a value",
-             "one of value, sparse_value, value_int, value_ints, value_float and value_floats");
+             "one of value, sparse_value, value_int, value_ints, value_float, value_floats, "
+             "value_string and value_strings");
 }
 
 Operands constant_of_shape(NodeContext& cx) {

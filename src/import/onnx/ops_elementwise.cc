@@ -131,6 +131,20 @@ Operand next_power(NodeContext& cx, const Operand& x, bool up) {
   return cx.op("where", {wrong, beside, nearest});
 }
 
+// Casts between numbers and text.
+Operand cast_text(NodeContext& cx, const Operand& x, DataType to) {
+  const DataType from = cx.dtype(x);
+  if (from == to) return x;
+  if (to == string_elements) {
+    const bool narrow = from.bits < 16 && !from.is_bool();  // these have no text of their own
+    const DataType wide = from.is_float() ? f32 : from.is_unsigned_int() ? u8 : i8;
+    return cx.op("text_format", {narrow ? cx.cast(x, wide) : x});
+  }
+  if (to.is_bool()) cx.unsupported("a cast of strings to bool not implemented");
+  const DataType read = to.bits >= 16 ? to : to.is_float() ? f32 : i64;
+  return cx.cast(cx.op("text_parse", {x}, attrs({{"dtype", Any(read)}})), to);
+}
+
 // Casts to floats of 8 bits have attributes: `saturate` keeps what is out of range at the greatest
 // number, where `cast` gives infinity or NaN; `round_mode` concerns float8e8m0 only.
 Operand cast_with_attributes(NodeContext& cx, DataType to) {
@@ -139,6 +153,7 @@ Operand cast_with_attributes(NodeContext& cx, DataType to) {
   if (mode != "up" && mode != "down" && mode != "nearest")
     cx.invalid(cat("round_mode=", mode), "up, down or nearest");
   Operand x = cx.in(0);
+  if (to == string_elements || cx.dtype(x) == string_elements) return cast_text(cx, x, to);
   // ONNX leaves open what a float out of range becomes; its cases expect the low bits.
   if (to.is_int() && to.bits < 8) return cx.cast(cx.dtype(x).is_float() ? cx.cast(x, i32) : x, to);
   if (!to.is_float() || to.bits != 8 || cx.dtype(x) == to) return cx.cast(x, to);
@@ -170,6 +185,8 @@ Operands cast_to_named(NodeContext& cx) {
   if (to == "double") to = "float64";
   auto dtype = parse_dtype(to);
   if (!dtype) cx.unsupported(cat("to=", to, " not implemented"));
+  if (*dtype == string_elements || cx.dtype(0) == string_elements)
+    return {cast_text(cx, cx.in(0), *dtype)};
   return {cx.cast(cx.in(0), *dtype)};
 }
 

@@ -50,15 +50,25 @@ Operands compress(NodeContext& cx) {
   bool flat = !cx.has_attr("axis");
   int64_t axis = flat ? (cx.ignore("axis"), 0) : cx.axis(cx.attr_int("axis", 0), cx.rank(0));
   Operand x = flat ? flattened(cx, cx.in(0)) : cx.in(0);
-  return {cx.op("compress", {x, cx.in(1)}, attrs({{"axis", axis}}))};
+  if (cx.dtype(x) != string_elements)
+    return {cx.op("compress", {x, cx.in(1)}, attrs({{"axis", axis}}))};
+  const Operand places = cx.op("range", {cx.integer(0), cx.integer(1)},
+                               attrs({{"count", cx.dims(x)[static_cast<size_t>(axis)]}}));
+  return {cx.op("gather", {x, cx.op("compress", {places, cx.in(1)}, attrs({{"axis", 0}}))},
+                attrs({{"axis", axis}}))};
 }
 
 Operands unique(NodeContext& cx) {
   bool flat = !cx.has_attr("axis");
   int64_t axis = flat ? (cx.ignore("axis"), 0) : cx.axis(cx.attr_int("axis", 0), cx.rank(0));
-  return cx.b.ops(
-      "unique", {cx.in(0)},
-      attrs({{"axis", axis}, {"flatten", flat}, {"sorted", cx.attr_bool("sorted", true)}}));
+  const graph::Attrs how =
+      attrs({{"axis", axis}, {"flatten", flat}, {"sorted", cx.attr_bool("sorted", true)}});
+  if (cx.dtype(0) != string_elements) return cx.b.ops("unique", {cx.in(0)}, how);
+  // Of strings, by their ranks; the first of equal ones gives the value.
+  const Operand list = flattened(cx, cx.in(0));
+  Operands found = cx.b.ops("unique", {cx.reshape(cx.op("text_rank", {list}), cx.dims(0))}, how);
+  found[0] = cx.op("gather", {flat ? list : cx.in(0), found[1]}, attrs({{"axis", axis}}));
+  return found;
 }
 
 Operands nonzero(NodeContext& cx) {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "import/onnx/class_scores.h"
+#include "object/string_tensor.h"
 #include "support/text.h"
 
 namespace tenon::onnx {
@@ -144,17 +145,30 @@ Operands feature_vectorizer(NodeContext& cx) {
   return {cx.concat(parts, 1)};
 }
 
+template <class T>
+void require_distinct(NodeContext& cx, std::vector<T> categories) {
+  std::sort(categories.begin(), categories.end());
+  const auto twice = std::adjacent_find(categories.begin(), categories.end());
+  if (twice != categories.end())
+    cx.invalid(cat("category ", *twice, " twice"), "each category once");
+}
+
 Operands one_hot_encoder(NodeContext& cx) {
-  const Ints categories = cx.attr_ints("cats_int64s");
-  if (!cx.attr_strings("cats_strings").empty())
-    cx.unsupported("cats_strings not implemented: strings are not");
+  Ints categories = cx.attr_ints("cats_int64s");
+  const std::vector<std::string> texts = cx.attr_strings("cats_strings");
   const bool zeros = cx.attr_bool("zeros", true);
-  if (categories.empty()) cx.invalid("no cats_int64s", "one or more categories");
-  Ints sorted = categories;
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end()) cx.invalid(cat("category ", *twice, " twice"), "each category once");
-  const Operand x = cx.in(0), column = cx.unsqueeze(x, {cx.rank(x)});
+  if (categories.empty() && texts.empty()) cx.invalid("no cats_int64s", "one or more categories");
+  if (!categories.empty() && !texts.empty())
+    cx.invalid("categories of two kinds", "one of cats_int64s and cats_strings");
+  require_distinct(cx, categories);
+  require_distinct(cx, texts);
+  Operand x = cx.in(0);
+  if (!texts.empty()) {  // their numbers are the categories
+    x = cx.op("text_find", {x, cx.strings_tensor(texts)});
+    categories.resize(texts.size());
+    std::iota(categories.begin(), categories.end(), int64_t{0});
+  }
+  const Operand column = cx.unsqueeze(x, {cx.rank(x)});
   Operand hit = cx.op("equal", {cx.cast(column, i64), cx.ints_tensor(categories)});
   if (cx.dtype(x).is_float())  // NaN becomes 0 as an integer
     hit = cx.op("logical_and", {hit, cx.op("equal", {column, column})});
@@ -169,15 +183,23 @@ Operands one_hot_encoder(NodeContext& cx) {
 
 // ---- label encoder ----
 
-// A list of integers or floats, from one of several attributes.
+// A list of integers, floats or strings, from one of several attributes.
 struct List {
   DataType dtype = i64;
-  Ints ints;       // of an integer type
-  Numbers floats;  // of a float type
+  Ints ints;                       // of an integer type
+  Numbers floats;                  // of a float type
+  std::vector<std::string> texts;  // of strings
 
-  size_t size() const { return dtype.is_float() ? floats.size() : ints.size(); }
+  size_t size() const {
+    return dtype == string_elements ? texts.size() : dtype.is_float() ? floats.size() : ints.size();
+  }
   Operand constant(NodeContext& cx, const std::vector<size_t>& places) const {
     const Ints shape = {static_cast<int64_t>(places.size())};
+    if (dtype == string_elements) {
+      std::vector<std::string> picked;
+      for (size_t i : places) picked.push_back(texts[i]);
+      return cx.strings_tensor(picked);
+    }
     if (dtype.is_float()) {
       Numbers picked;
       for (size_t i : places) picked.push_back(floats[i]);
@@ -190,7 +212,12 @@ struct List {
 };
 
 List list_of(NodeContext& cx, const Tensor& t, const std::string& name) {
-  List out{t.dtype(), {}, {}};
+  List out{t.dtype(), {}, {}, {}};
+  if (is_string_tensor(t)) {
+    const Strings strings(t);
+    for (int64_t i = 0; i < strings.size(); ++i) out.texts.emplace_back(strings[i]);
+    return out;
+  }
   if (t.dtype().is_float()) {
     for (int64_t i = 0; i < t.count(); ++i) out.floats.push_back(element(t, i));
     return out;
@@ -207,14 +234,14 @@ List list_of(NodeContext& cx, const std::string& what) {
                     tensor = what + "_tensor";
   const bool has[] = {cx.has_attr(ints.c_str()), cx.has_attr(floats.c_str()),
                       cx.has_attr(strings.c_str()), cx.has_attr(tensor.c_str())};
-  if (has[2]) cx.unsupported(cat(strings, " not implemented: strings are not"));
   if (std::count(std::begin(has), std::end(has), true) != 1) {
-    cx.invalid(
-        cat(has[0] || has[1] || has[3] ? "several" : "none", " of the attributes ", what, "_*"),
-        "one");
+    cx.invalid(cat(has[0] || has[1] || has[2] || has[3] ? "several" : "none", " of the attributes ",
+                   what, "_*"),
+               "one");
   }
-  if (has[0]) return {i64, cx.attr_ints(ints.c_str()), {}};
-  if (has[1]) return {f32, {}, cx.attr_floats(floats.c_str())};
+  if (has[0]) return {i64, cx.attr_ints(ints.c_str()), {}, {}};
+  if (has[1]) return {f32, {}, cx.attr_floats(floats.c_str()), {}};
+  if (has[2]) return {string_elements, {}, {}, cx.attr_strings(strings.c_str())};
   return list_of(cx, cx.attr_tensor(tensor.c_str()), tensor);
 }
 
@@ -223,8 +250,11 @@ Operand default_value(NodeContext& cx, DataType dtype) {
   for (const char* name : {"default_string", "default_int64", "default_float"}) cx.ignore(name);
   if (const Tensor t = cx.attr_tensor("default_tensor")) {
     if (t.count() != 1) cx.invalid(cat("default_tensor is ", to_text(t)), "one element");
+    if ((t.dtype() == string_elements) != (dtype == string_elements))
+      cx.invalid(cat("default_tensor is ", to_text(t)), cat("the values' type, ", to_text(dtype)));
     return cx.cast(cx.reshape(graph::constant(t), {}), dtype);
   }
+  if (dtype == string_elements) return cx.string(cx.attr_string("default_string", "_Unused"));
   if (dtype.is_float()) return cx.scalar(dtype, cx.attr_float("default_float", -0.0));
   return cx.cast(cx.integer(cx.attr_int("default_int64", -1)), dtype);
 }
@@ -238,6 +268,7 @@ std::vector<size_t> sorted_keys(NodeContext& cx, const std::vector<T>& keys, con
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t i, size_t j) { return keys[i] < keys[j]; });
   auto same_value = [&](size_t i, size_t j) {
+    if (values.dtype == string_elements) return values.texts[i] == values.texts[j];
     return values.dtype.is_float() ? values.floats[i] == values.floats[j]
                                    : values.ints[i] == values.ints[j];
   };
@@ -268,17 +299,62 @@ Operand looked_up(NodeContext& cx, const Operand& x, const List& keys, const Lis
   return cx.op("where", {cx.op("equal", {at(key, place), x}), at(value, place), otherwise});
 }
 
+// The same for keys that are strings.
+Operand looked_up_text(NodeContext& cx, const Operand& x, const List& keys, const List& values,
+                       const Operand& otherwise) {
+  const std::vector<size_t> order = sorted_keys(cx, keys.texts, values);
+  if (order.empty()) return cx.expand(otherwise, cx.dims(x));
+  const Operand place = cx.op("text_find", {x, keys.constant(cx, order)});
+  const Operand known = cx.op("less_equal", {cx.integer(0), place});
+  const Operand index = cx.op("maximum", {place, cx.integer(0)});
+  const Operand value = cx.op("gather", {values.constant(cx, order), index}, attrs({{"axis", 0}}));
+  return cx.op("where", {known, value, otherwise});
+}
+
+// What `keys` and `values` map x to.
+Operand encoded(NodeContext& cx, const Operand& x, const List& keys, const List& values,
+                const Operand& otherwise) {
+  if (cx.dtype(x) != keys.dtype)
+    cx.invalid(cat("X of ", to_text(cx.dtype(x)), " and keys of ", to_text(keys.dtype)),
+               "the same type");
+  if (keys.dtype == string_elements) return looked_up_text(cx, x, keys, values, otherwise);
+  return looked_up(cx, x, keys, values, sorted_keys(cx, keys.ints, values), otherwise);
+}
+
+// A table of strings and their numbers, in the direction that x's type asks for.
+Operands text_or_number(NodeContext& cx, const List& texts, const List& numbers) {
+  const Operand x = cx.in(0);
+  const bool reads = cx.dtype(x) == string_elements;
+  const Operand text = cx.string(cx.attr_string("default_string", "_Unused")),
+                number = cx.integer(cx.attr_int("default_int64", -1));
+  return {encoded(cx, x, reads ? texts : numbers, reads ? numbers : texts, reads ? number : text)};
+}
+
+Operands category_mapper(NodeContext& cx) {
+  const List texts{string_elements, {}, {}, cx.attr_strings("cats_strings")},
+      numbers{i64, cx.attr_ints("cats_int64s"), {}, {}};
+  if (texts.size() != numbers.size())
+    cx.invalid(cat(texts.size(), " cats_strings and ", numbers.size(), " cats_int64s"),
+               "as many of both");
+  return text_or_number(cx, texts, numbers);
+}
+
+// Version 1: classes_strings and their places.
+Operands class_encoder(NodeContext& cx) {
+  const List texts{string_elements, {}, {}, cx.attr_strings("classes_strings")};
+  List numbers;
+  for (size_t i = 0; i < texts.size(); ++i) numbers.ints.push_back(static_cast<int64_t>(i));
+  return text_or_number(cx, texts, numbers);
+}
+
 Operands label_encoder(NodeContext& cx) {
   const Operand x = cx.in(0);
   const List keys = list_of(cx, "keys"), values = list_of(cx, "values");
   if (keys.size() != values.size())
     cx.invalid(cat(keys.size(), " keys and ", values.size(), " values"), "as many of both");
-  if (cx.dtype(x) != keys.dtype)
-    cx.invalid(cat("X of ", to_text(cx.dtype(x)), " and keys of ", to_text(keys.dtype)),
-               "the same type");
   const Operand otherwise = default_value(cx, values.dtype);
-  if (!keys.dtype.is_float())
-    return {looked_up(cx, x, keys, values, sorted_keys(cx, keys.ints, values), otherwise)};
+  if (!keys.dtype.is_float() || cx.dtype(x) != keys.dtype)
+    return {encoded(cx, x, keys, values, otherwise)};
   Operand y = looked_up(cx, x, keys, values, sorted_keys(cx, keys.floats, values), otherwise);
   const auto nan =
       std::find_if(keys.floats.begin(), keys.floats.end(), [](double v) { return std::isnan(v); });
@@ -297,16 +373,16 @@ void register_ml_features(OpTable& t) {
   t.add("Binarizer", 1, binarizer, kMl);
   t.add("FeatureVectorizer", 1, feature_vectorizer, kMl);
   t.add("Imputer", 1, imputer, kMl);
+  t.add("CategoryMapper", 1, category_mapper, kMl);
+  t.add("LabelEncoder", 1, class_encoder, kMl);
   t.add("LabelEncoder", 2, label_encoder, kMl);
   t.add("Normalizer", 1, normalizer, kMl);
   t.add("OneHotEncoder", 1, one_hot_encoder, kMl);
   t.add("Scaler", 1, scaler, kMl);
 
-  const char *maps = "maps are not implemented", *strings = "strings are not implemented";
+  const char* maps = "maps are not implemented";
   t.refuse("CastMap", maps, kMl);
-  t.refuse("CategoryMapper", strings, kMl);
   t.refuse("DictVectorizer", maps, kMl);
-  t.refuse("LabelEncoder", strings, kMl);  // version 1
   t.refuse("ZipMap", "maps are not implemented; export with zipmap=False to get a tensor", kMl);
 }
 

@@ -223,7 +223,8 @@ Operand spread_pads(NodeContext& cx) {
 
 Operands pad(NodeContext& cx) {
   Ints axes = all_axes(cx);
-  Operand value = cx.has(2) ? cx.reshape(cx.in(2), {}) : Operand(), pads = cx.in(1);
+  Operand value = cx.has(2) ? cx.reshape(cx.in(2), {}) : cx.scalar_like(cx.in(0), 0),
+          pads = cx.in(1);
   if (cx.has(3)) {
     if (auto known = cx.ints(cx.in(3))) {
       axes = cx.axes(*known, cx.rank(0));
@@ -249,7 +250,7 @@ Operands center_crop_pad(NodeContext& cx) {
     before[a] = front;
     after[a] = wanted[i] - sizes[a] - front;
   }
-  return {cx.op("pad", {cx.in(0), {}},
+  return {cx.op("pad", {cx.in(0), cx.scalar_like(cx.in(0), 0)},
                 attrs({{"before", attr_dims(before)}, {"after", attr_dims(after)}}))};
 }
 

@@ -9,6 +9,7 @@
 #include "import/onnx/mapped_file.h"
 #include "object/counted_bytes.h"
 #include "object/packed_elements.h"
+#include "object/string_tensor.h"
 #include "support/bulk.h"
 
 namespace tenon::onnx {
@@ -73,15 +74,16 @@ class Taker {
       out.problem = "a tensor in segments is not implemented";
       return out;
     }
-    if (out.type == schema::TensorProto::STRING) {
-      for (auto& s : *proto_.mutable_string_data()) out.strings.push_back(std::move(s));
-    }
     std::optional<DataType> dtype = dtype_of(out.type);
     if (!dtype) {
       out.problem = cat(data_type_name(out.type), " is not implemented");
       return out;
     }
     dtype_ = *dtype;
+    if (dtype_ == string_elements) {
+      out.tensor = strings(out.dims);
+      return out;
+    }
     if (__builtin_mul_overflow(count_, dtype_.bytes(), &bytes_)) {
       throw damaged().found("more bytes than 64 bits can count").expected(kFewElements);
     }
@@ -104,6 +106,23 @@ class Taker {
         .where(where)
         .found(cat(found, " ", unit))
         .expected(cat(expected, " ", unit), cat("for ", count_, " elements of ", to_text(dtype_)));
+  }
+
+  Tensor strings(const std::vector<int64_t>& dims) {
+    const auto& field = proto_.string_data();
+    if (proto_.data_location() == schema::TensorProto::EXTERNAL || proto_.has_raw_data())
+      throw damaged().found("strings outside string_data").expected("them in string_data");
+    if (field.size() != count_)
+      throw wrong_count("string_data", static_cast<uint64_t>(field.size()), "elements", count_);
+    StringTensorBuilder made(dims);
+    Ticker ticker;
+    int64_t i = 0;
+    for (const std::string& s : field) {
+      ticker.tick(s.size());
+      require_utf8(s, i++, cat("tensor '", printable(what_), "'"));
+      made.append(s);
+    }
+    return made.finish();
   }
 
   Tensor elements(const std::vector<int64_t>& dims) {

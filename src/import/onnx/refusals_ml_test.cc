@@ -156,11 +156,6 @@ TEST_F(RefusalsOfMl, TreeEnsembleClassifier) {
        {x},
        with(classifier({1, 2}), {M::list("class_ids", {1, 1}), M::numbers("base_values", {1})}),
        "1 base_values where only class 1 of two has weights not implemented"},
-      {op,
-       {x},
-       with(no_labels, {M::texts("classlabels_strings", {"a", "b"})}),
-       "class labels that are strings, 'a' and others, are not implemented; export the model with "
-       "integer classes, or without this output"},
   });
 }
 
@@ -312,16 +307,22 @@ TEST_F(RefusalsOfMl, Features) {
        {M::list("cats_int64s", {2, 1, 2})},
        "category 2 twice",
        "each category once"},
+      {"OneHotEncoder",
+       {"s n"},
+       {M::texts("cats_strings", {"b", "a", "b"})},
+       "category b twice",
+       "each category once"},
+      {"OneHotEncoder",
+       {"i n"},
+       {M::list("cats_int64s", {1}), M::texts("cats_strings", {"a"})},
+       "categories of two kinds",
+       "one of cats_int64s and cats_strings"},
   });
   unsupported({
       {"Scaler",
        {"f 2 2 2"},
        {M::numbers("offset", {1, 2})},
        "offset per feature of a tensor of rank 3 not implemented"},
-      {"OneHotEncoder",
-       {"i n"},
-       {M::texts("cats_strings", {"a"})},
-       "cats_strings not implemented: strings are not"},
   });
 }
 
@@ -348,13 +349,29 @@ TEST_F(RefusalsOfMl, LabelEncoder) {
        "default_tensor is tensor[2; f32]",
        "one element",
        4},
-  });
-  unsupported({
-      {"LabelEncoder", {"i n"}, {}, "strings are not implemented", "", 1},
       {"LabelEncoder",
        {"i n"},
-       {keys, M::texts("values_strings", {"a", "b"})},
-       "values_strings not implemented: strings are not",
+       {keys, M::texts("values_strings", {"a", "b"}), M::constant("default_tensor", floats({1}))},
+       "default_tensor is tensor[1; f32]",
+       "the values' type, string",
+       4},
+      {"LabelEncoder",
+       {"f n"},
+       {M::texts("classes_strings", {"a"})},
+       "X of f32 and keys of i64",
+       "the same type",
+       1},
+      {"CategoryMapper",
+       {"i n"},
+       {M::list("cats_int64s", {1}), M::texts("cats_strings", {"a", "b"})},
+       "2 cats_strings and 1 cats_int64s",
+       "as many of both"},
+  });
+  unsupported({
+      {"LabelEncoder",
+       {"s n"},
+       {M::texts("keys_strings", {"a", "a"}), values},
+       "two values for the key a",
        "",
        2},
       {"LabelEncoder",
@@ -366,7 +383,7 @@ TEST_F(RefusalsOfMl, LabelEncoder) {
   });
 }
 
-TEST_F(RefusalsOfMl, MapsAndStrings) {
+TEST_F(RefusalsOfMl, Maps) {
   unsupported({
       {"ZipMap",
        {"f n 2"},
@@ -374,32 +391,7 @@ TEST_F(RefusalsOfMl, MapsAndStrings) {
        "maps are not implemented; export with zipmap=False to get a tensor"},
       {"CastMap", {"f n 2"}, {}, "maps are not implemented"},
       {"DictVectorizer", {"f n 2"}, {}, "maps are not implemented"},
-      {"CategoryMapper", {"i n"}, {}, "strings are not implemented"},
   });
-}
-
-// The labels' strings matter only to what uses them.
-TEST_F(RefusalsOfMl, LabelsAreRefusedWhereTheyAreUsed) {
-  const Attributes attributes = with(without(classifier({1}), "classlabels_int64s"),
-                                     {M::texts("classlabels_strings", {"a", "b", "c"})});
-  auto model = [&] {
-    M m;
-    m.model.opsets[kMl] = 3;
-    m.input("x", {"n", 2});
-    m.node("TreeEnsembleClassifier", {"x"}, {"label", "scores"}, attributes, kMl);
-    m.output("scores");
-    return m;
-  };
-  EXPECT_EQ(inspect_model(model().model).unsupported.size(), 0u);
-  M used = model();
-  used.node("Identity", {"label"}, {"same"}).node("Identity", {"label"}, {"again"});
-  const ModelReport report = inspect_model(used.model);
-  ASSERT_EQ(report.unsupported.size(), 1u);
-  EXPECT_EQ(report.unsupported[0].op, "ai.onnx.ml:TreeEnsembleClassifier");
-  EXPECT_TRUE(report.unsupported[0].reason.starts_with("class labels that are strings"));
-  M returned = model();
-  returned.output("label");
-  EXPECT_EQ(inspect_model(returned.model).unsupported.size(), 1u);
 }
 
 }  // namespace

@@ -100,7 +100,9 @@ TEST_F(RefusalsOfShapes, Creation) {
        {},
        {},
        "no attribute that holds a value",
-       "one of value, sparse_value, value_int, value_ints, value_float and value_floats"},
+       "one of value, sparse_value, value_int, value_ints, value_float, value_floats, value_string "
+       "and "
+       "value_strings"},
       {"ConstantOfShape",
        17,
        {"= 2"},
@@ -124,7 +126,6 @@ TEST_F(RefusalsOfShapes, Creation) {
        "the number of an element type"},
   });
   unsupported({
-      {"Constant", 17, {}, {M::text("value_string", "a")}, "string is not implemented"},
       {"EyeLike", 17, {"f 2 2"}, {M::integer("dtype", 14)}, "dtype=complex64 is not implemented"},
       {"ConstantOfShape",
        17,

@@ -11,8 +11,8 @@ namespace tenon::onnx {
 using M = ModelMaker;
 
 // An operand is a float32 input "f 2 n *", an int64 input "i 2", a bool input "b 2", a uint8 input
-// "u 2", an input of unknown rank "f ?", a sequence of such values "[f 2", an integer constant "= 0
-// -1", a float constant "~ 0.5 2" or of rank 0 "~ 0.5", or "" for none.
+// "u 2", a string input "s 2", an input of unknown rank "f ?", a sequence of such values "[f 2", an
+// integer constant "= 0 -1", a float constant "~ 0.5 2" or of rank 0 "~ 0.5", or "" for none.
 struct Refusal {
   const char* op;
   int64_t opset;
@@ -65,7 +65,7 @@ inline std::string add_operand(M& m, const std::string& text, size_t index) {
     m.model.graph.initializers.push_back(t);
     return name;
   }
-  const int32_t type = kind == 'i' ? 7 : kind == 'b' ? 9 : kind == 'u' ? 2 : 1;
+  const int32_t type = kind == 'i' ? 7 : kind == 'b' ? 9 : kind == 'u' ? 2 : kind == 's' ? 8 : 1;
   Value v = M::value(name, type, {});
   for (const std::string& w : words) {
     if (w == "?") {

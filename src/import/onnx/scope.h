@@ -14,12 +14,10 @@ namespace tenon::onnx {
 class Scope {
  public:
   // What a name stands for. A result of a node that can't be imported is unusable; an operand that
-  // a function's call leaves out is absent, but not unusable. A result that its node withholds is
-  // unusable, and the node is listed once something uses the result.
+  // a function's call leaves out is absent, but not unusable.
   struct Slot {
     graph::Operand value;
     bool unusable = false;
-    std::optional<size_t> withheld = {};  // the importer's number of it
   };
   // In a function's body: the attributes of its call by name, null if the call doesn't have one.
   using Arguments = std::map<std::string, const Attribute*>;

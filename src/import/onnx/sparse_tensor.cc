@@ -1,6 +1,7 @@
 #include "import/onnx/sparse_tensor.h"
 
 #include "import/onnx/node_context.h"
+#include "object/string_tensor.h"
 #include "support/error.h"
 
 namespace tenon::onnx {
@@ -26,7 +27,12 @@ class Reader {
 
  private:
   Operand zero() const {
-    return graph::constant(make_tensor(sparse_.values.tensor.dtype(), {}, {0}));
+    const DataType dtype = sparse_.values.tensor.dtype();
+    if (dtype == string_elements) {
+      const std::string_view empty;
+      return graph::constant(string_tensor({}, {&empty, 1}));
+    }
+    return graph::constant(make_tensor(dtype, {}, {0}));
   }
 
   int64_t elements() const {

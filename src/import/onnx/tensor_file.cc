@@ -8,6 +8,7 @@
 #include "object/array.h"
 #include "object/cell.h"
 #include "object/packed_elements.h"
+#include "object/string_tensor.h"
 #include "support/poll.h"
 
 namespace tenon::onnx {
@@ -161,7 +162,10 @@ std::string encode_tensor(const Tensor& tensor, std::string_view tensor_name) {
   }
   proto.set_data_type(type);
   if (!tensor_name.empty()) proto.set_name(std::string(tensor_name));
-  if (tensor.dtype().bits < 8) {
+  if (is_string_tensor(tensor)) {
+    const Strings strings(tensor);
+    for (int64_t i = 0; i < strings.size(); ++i) proto.add_string_data(std::string(strings[i]));
+  } else if (tensor.dtype().bits < 8) {
     proto.set_raw_data(pack_elements(tensor));
   } else {
     proto.set_raw_data(tensor.data(), static_cast<size_t>(tensor.bytes()));

@@ -33,7 +33,7 @@ std::string without_rank(const Node& n, const Operands& operands) {
 std::string left_out(const NodeContext& cx, const Operands& results) {
   if (const Attribute* a = cx.unread()) return cat("attribute '", a->name, "' not implemented");
   for (size_t i = 0; i < cx.outputs(); ++i) {
-    if (cx.wants(i) && (i >= results.size() || !results[i]) && !cx.withheld().contains(i)) {
+    if (cx.wants(i) && (i >= results.size() || !results[i])) {
       return cat("output ", i, " ('", cx.node().outputs[i], "') not implemented");
     }
   }
@@ -54,7 +54,6 @@ Translation translate_node(const Model& model, const Node& node, Translate trans
     out.results = translate(cx);
     out.problem = left_out(cx, out.results);
     if (!out.problem.empty()) out.results.clear();
-    out.withheld = cx.withheld();
   } catch (Error& e) {
     if (e.kind() == ErrorKind::Unsupported) return {{}, e.message()};
     // Errors of the importer have rows; one without is an operator's, for authors of IR.

@@ -12,7 +12,6 @@ struct Translation {
   Operands results;  // empty if the node can't be imported
   // Why it can't, or empty if the reason lies in an inner graph and has been listed.
   std::string problem;
-  std::map<size_t, std::string> withheld = {};  // outputs without a value, and why
 };
 
 // Throws Error (Usage) with the node's span for a node that breaks ONNX's rules.

@@ -24,6 +24,10 @@ std::string_view kind_name(ValueKind kind) {
       return "shape";
     case ValueKind::Array:
       return "array";
+    case ValueKind::String:
+      return "string";
+    case ValueKind::Dtype:
+      return "dtype";
     case ValueKind::Any:
       return "any";
     case ValueKind::Choice:

@@ -27,6 +27,8 @@ enum class ValueKind : uint8_t {
   Array,
   Any,
   Choice,  // one of a list of names, passed as its index
+  String,
+  Dtype,  // an element type
 };
 
 struct Choices {

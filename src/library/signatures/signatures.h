@@ -45,6 +45,12 @@ constexpr Parameter array(std::string_view name) {
 constexpr Parameter any(std::string_view name) {
   return {name, ValueKind::Any};
 }
+constexpr Parameter text(std::string_view name) {
+  return {name, ValueKind::String};
+}
+constexpr Parameter dtype(std::string_view name) {
+  return {name, ValueKind::Dtype};
+}
 constexpr Parameter choice(std::string_view name, Choices choices) {
   return {name, ValueKind::Choice, false, choices};
 }
@@ -235,6 +241,80 @@ inline constexpr Signature kTable[] = {
      .for_files = true,
      .summary = "[rows, classes]: the classes' probabilities from those of pairs, as libsvm "
                 "couples them"},
+
+    // ---- strings: src/library/text ----
+    {.name = "tenon.text.take",
+     .library = "text",
+     .operands = {tensor("x"), tensor("indices")},
+     .results = {tensor("taken")},
+     .for_files = true,
+     .summary = "the strings of a list at indices i64"},
+    {.name = "tenon.text.join",
+     .library = "text",
+     .operands = {tensor("a"), tensor("b")},
+     .results = {tensor("both")},
+     .for_files = true,
+     .summary = "the strings of one list, then those of another"},
+    {.name = "tenon.text.rank",
+     .library = "text",
+     .operands = {tensor("x")},
+     .results = {tensor("ranks")},
+     .for_files = true,
+     .summary = "i64[n]: for each string of a list, how many different ones are less"},
+    {.name = "tenon.text.concat",
+     .library = "text",
+     .operands = {tensor("a"), tensor("b")},
+     .results = {tensor("both")},
+     .for_files = true,
+     .summary = "each string of a followed by that of b, of equal shapes"},
+    {.name = "tenon.text.split",
+     .library = "text",
+     .operands = {tensor("x")},
+     .results = {tensor("parts"), tensor("counts")},
+     .attributes = {text("delimiter"), integer("most")},
+     .for_files = true,
+     .summary = "the parts of each string between delimiters, at most `most` + 1, and how many"},
+    {.name = "tenon.text.case",
+     .library = "text",
+     .operands = {tensor("x")},
+     .results = {tensor("changed")},
+     .attributes = {truth("upper")},
+     .for_files = true,
+     .summary = "each string in lower or upper case"},
+    {.name = "tenon.text.find",
+     .library = "text",
+     .operands = {tensor("x"), tensor("keys")},
+     .results = {tensor("indices")},
+     .for_files = true,
+     .summary = "i64: the index of the first key that equals each string, or -1"},
+    {.name = "tenon.text.match",
+     .library = "text",
+     .operands = {tensor("x")},
+     .results = {tensor("matches")},
+     .attributes = {text("pattern")},
+     .for_files = true,
+     .summary = "bool: whether a regular expression of RE2 matches each whole string"},
+    {.name = "tenon.text.parse",
+     .library = "text",
+     .operands = {tensor("x")},
+     .results = {tensor("numbers")},
+     .attributes = {dtype("dtype")},
+     .for_files = true,
+     .summary = "the numbers that strings are"},
+    {.name = "tenon.text.format",
+     .library = "text",
+     .operands = {tensor("x")},
+     .results = {tensor("texts")},
+     .for_files = true,
+     .summary = "numbers as strings"},
+    // x i64[rows, n], pool i64[p], starts i64[most], columns i64[n-grams]
+    {.name = "tenon.text.ngrams",
+     .library = "text",
+     .operands = {tensor("x"), tensor("pool"), tensor("starts"), tensor("columns")},
+     .results = {tensor("counts")},
+     .attributes = {integer("least"), integer("most"), integer("skips"), integer("outputs")},
+     .for_files = true,
+     .summary = "f32[rows, outputs]: how often n-grams occur, each in its column"},
 
     // ---- oneDNN: src/library/onednn ----
     // x [N, s..., C], weights [k..., C/groups, M], bias [M], residual and out [N, t..., M]; f32.

@@ -7,8 +7,10 @@
 #include "object/device_name.h"
 #include "object/shape.h"
 #include "object/string.h"
+#include "object/string_tensor.h"
 #include "object/tensor.h"
 #include "support/text.h"
+#include "support/utf8.h"
 #include "vm/isa/limits.h"
 #include "vm/isa/operand_check.h"
 #include "vm/isa/signature.h"
@@ -44,12 +46,20 @@ bool is_listed(DataType t, int64_t count) {
   return t.is_signed_int() || (t.is_unsigned_int() && t.bits < 64);
 }
 
+std::string strings_text(const Tensor& t) {
+  const Strings elements(t);
+  std::string out = " {";
+  for (int64_t i = 0; i < elements.size(); ++i) out += cat(i ? ", " : "", quoted(elements[i]));
+  return out + "}";
+}
+
 std::string tensor_text(const Tensor& t, int64_t max_elements) {
   std::vector<SignatureDim> dims;
   for (int64_t d : t.shape()) dims.push_back(SignatureDim::constant(d));
   std::string out = to_text(SignatureType::tensor(t.dtype(), dims));
   int64_t count = t.count();
   if (count > max_elements) return out + " elided";
+  if (is_string_tensor(t)) return out + strings_text(t);
   if (is_listed(t.dtype(), count)) {
     out += " {";
     for (int64_t i = 0; i < count; ++i) {
@@ -92,10 +102,28 @@ TensorType parse_tensor_type(LineCursor& in) {
     if (!d.is_constant()) in.fail("a constant's dimensions must be numbers", "a number", start);
     shape.push_back(d.value);
   }
-  if (!type.dims_known || !is_tensor_dtype(type.dtype)) {
+  const bool known = is_tensor_dtype(type.dtype) || type.dtype == string_elements;
+  if (!type.dims_known || !known) {
     in.fail("a constant can't have this type", "a tensor with numbers for dimensions", start);
   }
   return {type.dtype, std::move(shape)};
+}
+
+Any parse_strings(LineCursor& in, std::span<const int64_t> shape, size_t start) {
+  std::vector<std::string> texts;
+  in.need('{');
+  if (!in.take('}')) {
+    do {
+      const size_t at = in.position();
+      texts.push_back(in.string());
+      if (!is_utf8(texts.back())) in.fail("this string is not valid UTF-8", "UTF-8", at);
+    } while (in.take(','));
+    in.need('}');
+  }
+  if (static_cast<int64_t>(texts.size()) != element_count(shape)) {
+    in.fail("the elements don't fit the shape", cat(*element_count(shape), " strings"), start);
+  }
+  return Any(string_tensor(shape, std::vector<std::string_view>(texts.begin(), texts.end())));
 }
 
 Any parse_tensor(LineCursor& in) {
@@ -109,6 +137,7 @@ Any parse_tensor(LineCursor& in) {
     in.fail("the data of this constant was elided when the text was printed",
             "text printed with all constants");
   }
+  if (dtype == string_elements) return parse_strings(in, shape, start);
   std::string data;
   std::vector<int64_t> values;
   size_t data_at = in.position();

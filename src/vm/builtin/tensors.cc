@@ -16,6 +16,7 @@ void need(bool holds, const char* what, const Tensor& t) {
 
 Tensor copy(const Tensor& t) {
   need(static_cast<bool>(t), "vm.tensor_copy needs a tensor", t);
+  if (t.dtype() == string_elements) return t;  // immutable, and never in a program's own memory
   Tensor out = allocate_tensor(t.shape(), t.dtype());
   copy_tensor(t, out);
   return out;

@@ -6,6 +6,7 @@
 #include "device/call_context.h"
 #include "object/shape.h"
 #include "object/string.h"
+#include "object/string_tensor.h"
 #include "object/tensor.h"
 #include "support/text.h"
 #include "vm/executable/elf_check.h"
@@ -284,11 +285,24 @@ class Reader {
     return out;
   }
 
-  Any tensor(const tnx::Constant& c) const {
+  Any strings(const tnx::Constant& c, std::span<const int64_t> shape) {
+    charge_copied(c.data_bytes());
+    const std::string_view content =
+        block(SectionId::Constants, out_.unit.constants.size(), c.data(), c.data_bytes());
+    const Tensor made = string_tensor_of_content(shape, content);
+    if (!made) {
+      bad_constant(cat(content.size(), " bytes for ", tensor_type_text(string_elements, shape)),
+                   "the end of each string, then their UTF-8");
+    }
+    return Any(made.as_constant());
+  }
+
+  Any tensor(const tnx::Constant& c) {
     const std::vector<int64_t> shape = sizes(c);
     if (shape.size() > kMaxRank)
       bad_constant(cat("rank ", shape.size()), cat("at most ", kMaxRank));
     DataType dtype = dtype_of(c.bits());
+    if (dtype == string_elements) return strings(c, shape);
     if (!is_tensor_dtype(dtype)) {
       throw verification_error(options_.name, Rule::DtypeKnown,
                                cat("constant ", out_.unit.constants.size()), to_text(dtype),

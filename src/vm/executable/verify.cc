@@ -100,7 +100,7 @@ class Verifier {
     if (unit_.constants[i].late) return late_constant(unit_.constants[i], where);
     if (v.type_index == TypeIndex::Tensor) {
       Tensor t = v.as<Tensor>();
-      if (!is_tensor_dtype(t.dtype())) {
+      if (!is_tensor_dtype(t.dtype()) && t.dtype() != string_elements) {
         fail(Rule::DtypeKnown, where, to_text(t.dtype()), "an element type that tensors can have");
       }
       if (!t.compact() || t.device().device_type != kDLCPU) {

@@ -8,6 +8,7 @@
 #include "device/call_context.h"
 #include "object/shape.h"
 #include "object/string.h"
+#include "object/string_tensor.h"
 #include "object/tensor.h"
 #include "support/bulk.h"
 #include "support/output_file.h"
@@ -166,7 +167,7 @@ Offset<tnx::Constant> constant(FlatBufferBuilder& b, const Constant& c, SectionB
                    " is not compact on the CPU");
       bits = t.dtype().word();
       shape = b.CreateVector(t.shape().data(), t.shape().size());
-      bytes = static_cast<uint64_t>(t.bytes());
+      bytes = content_bytes(t);
       begin = section.add({static_cast<const char*>(t.data()), bytes});
       break;
     }

@@ -28,9 +28,11 @@ std::string_view trim(std::string_view s) {
   return s;
 }
 
+// Of tensors and, but for strings, of scalars.
 std::optional<DataType> element_type(std::string_view name) {
   const std::optional<DataType> dtype = parse_dtype(name);
-  return dtype && is_tensor_dtype(*dtype) ? dtype : std::nullopt;
+  const bool known = dtype && (is_tensor_dtype(*dtype) || *dtype == string_elements);
+  return known ? dtype : std::nullopt;
 }
 
 // Errors have them as literals, which take less code than numbers.

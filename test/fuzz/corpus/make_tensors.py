@@ -22,5 +22,8 @@ with (HERE / "version_3.npy").open("wb") as file:
 with (HERE / "empty_columns.npy").open("wb") as file:
     header = {"descr": "|u1", "fortran_order": True, "shape": (1 << 32, 1 << 31, 0)}
     np.lib.format.write_array_header_1_0(file, header)
+np.save(HERE / "strings.npy", np.array([["a", "é"], ["", "漢字"]]))
+np.save(HERE / "strings_big_endian.npy", np.asfortranarray(np.array([["a", "é"], ["", "bc"]]).astype(">U2")))
+np.save(HERE / "byte_strings.npy", np.array([b"abc", b"", b"\xc3\xa9"]))
 np.savez(HERE / "stored.npz", ROWS, mask=ROWS > 2)
 np.savez_compressed(HERE / "deflated.npz", zeros=np.zeros((40, 8), "<f2"), columns=np.asfortranarray(ROWS))

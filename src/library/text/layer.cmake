@@ -1,0 +1,5 @@
+find_library(TENON_RE2 re2)
+if(NOT TENON_RE2)
+  message(FATAL_ERROR "RE2 is missing: run scripts/install-deps, or install libre2-dev")
+endif()
+target_link_libraries(${TARGET_NAME} PUBLIC "${TENON_RE2}")
