@@ -6,7 +6,6 @@
 #include <numbers>
 
 #include "import/onnx/node_context.h"
-#include "library/signatures/signatures.h"
 
 namespace tenon::onnx {
 
@@ -30,7 +29,7 @@ Seed float_seed(NodeContext& cx) {
 
 // Uniform words u32 of a shape.
 Operand words(NodeContext& cx, const Dims& shape, const Seed& seed) {
-  constexpr std::string_view kName = library::signature("tenon.random").name;
+  constexpr std::string_view kName = "tenon.random";
   return cx.b.call_packed(
       kName, {}, graph::tensor_type(u32, shape),
       attrs({{"shape", attr_dims(shape)}, {"seed", seed.value}, {"seeded", seed.given}}));
