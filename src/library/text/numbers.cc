@@ -88,6 +88,8 @@ std::string float_text(double value, DataType dtype) {
          d.digits.substr(static_cast<size_t>(whole));
 }
 
+constexpr std::string_view kTrue = "True", kFalse = "False";
+
 uint64_t bits_at(const Tensor& t, int64_t i) {
   uint64_t bits = 0;
   const auto size = static_cast<size_t>(t.dtype().bytes());
@@ -102,7 +104,7 @@ double float_of(DataType dtype, uint64_t bits) {
 }
 
 std::string text_of(DataType dtype, uint64_t bits) {
-  if (dtype.is_bool()) return bits ? "True" : "False";
+  if (dtype.is_bool()) return std::string(bits ? kTrue : kFalse);
   if (dtype.is_float()) return float_text(float_of(dtype, bits), dtype);
   if (dtype.is_unsigned_int()) return cat(bits);
   return cat(wrap_to(dtype, static_cast<int64_t>(bits)));
@@ -154,8 +156,11 @@ bool read(std::string_view text, T* value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// The bits of the number in its type; nullopt if the text is none.
+// The bits of the number in its type; nullopt if the text is none. The text of a boolean is 1 or 0,
+// as the boolean is.
 std::optional<uint64_t> parsed(std::string_view text, DataType dtype) {
+  if (text == kTrue) text = "1";
+  if (text == kFalse) text = "0";
   if (dtype.is_float()) {
     if (dtype == f32) {
       float value = 0;

@@ -171,6 +171,7 @@ TEST(Parse, ReadsNumbersOfEveryForm) {
   EXPECT_TRUE(std::isnan(parsed<double>(f64, {"NaN"})[0]));
   EXPECT_EQ(parsed<int8_t>(i8, {"-128", "+7"}), (std::vector<int8_t>{-128, 7}));
   EXPECT_EQ(parsed<uint64_t>(u64, {"18446744073709551615"}), (std::vector<uint64_t>{UINT64_MAX}));
+  EXPECT_EQ(parsed<int32_t>(i32, {"True", "False"}), (std::vector<int32_t>{1, 0}));
   EXPECT_EQ(parsed<uint16_t>(f16, {"65504"}), (std::vector<uint16_t>{0x7bff}));
 }
 
