@@ -206,6 +206,7 @@ class Mutants {
       int64_t& size = sizes[m_.below(sizes.size())];
       size = m_.below(2) ? static_cast<int64_t>(m_.below(5)) : std::max<int64_t>(size - 1, 0);
     }
+    if (dtype == string_elements) return old;  // only its own builder makes one
     Tensor t = allocate_tensor(sizes, dtype);
     std::memset(t.data(), 0, t.bytes());
     return t;

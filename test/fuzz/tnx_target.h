@@ -12,12 +12,24 @@
 #include "object/array.h"
 #include "object/registry.h"
 #include "object/shape.h"
+#include "object/string_tensor.h"
 #include "vm/asm/disassemble.h"
 #include "vm/builtin/register.h"
 #include "vm/executable/read_file.h"
 #include "vm/interp/machine.h"
 
 namespace tenon::fuzz {
+
+// A tensor of strings; nothing for one of many elements.
+inline Any string_argument(const std::vector<int64_t>& dims) {
+  int64_t count = 1;
+  for (const int64_t size : dims) {
+    if (size < 0 || size > 64 || (count *= size) > 64) return Any();
+  }
+  StringTensorBuilder made{std::span<const int64_t>(dims)};
+  for (int64_t i = 0; i < count; ++i) made.append("text");
+  return Any(made.finish());
+}
 
 // An argument for a parameter: one of its type, or something that it doesn't expect.
 inline Any argument(const vm::SignatureType& type, uint64_t choice) {
@@ -35,6 +47,7 @@ inline Any argument(const vm::SignatureType& type, uint64_t choice) {
   if (type.kind == Kind::Tensor && type.dims_known) {
     std::vector<int64_t> dims;
     for (const auto& d : type.dims) dims.push_back(d.is_constant() ? d.value : 2);
+    if (type.dtype == string_elements) return string_argument(dims);
     auto bytes = byte_count(dims, type.dtype);
     if (bytes && *bytes < (1 << 20)) {
       Tensor t = allocate_tensor(dims, type.dtype);
