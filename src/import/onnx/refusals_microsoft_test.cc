@@ -1,34 +1,13 @@
 // Refusals of operators of com.microsoft.
-#include "graph/op/register.h"
 #include "import/onnx/op_table.h"
 #include "import/onnx/refusals_testing.h"
 
 namespace tenon::onnx {
 namespace {
 
-struct Row {
-  const char* op;
-  std::vector<std::string> operands;
-  std::vector<Attribute> attributes;
-  std::string found, expected = "";
-  size_t outputs = 1;
-};
-
-class RefusalsOfMicrosoft : public Refusals {
- protected:
-  static void SetUpTestSuite() { graph::register_operators(); }
-
-  static std::vector<Refusal> refusals(const std::vector<Row>& rows) {
-    std::vector<Refusal> out;
-    out.reserve(rows.size());
-    for (const Row& r : rows) {
-      out.push_back(
-          {r.op, 17, r.operands, r.attributes, r.found, r.expected, r.outputs, kMicrosoft, 1});
-    }
-    return out;
-  }
-  static void broken(const std::vector<Row>& rows) { Refusals::broken(refusals(rows)); }
-  static void unsupported(const std::vector<Row>& rows) { Refusals::unsupported(refusals(rows)); }
+class RefusalsOfMicrosoft : public RefusalsOfDomain<RefusalsOfMicrosoft> {
+ public:
+  static constexpr const char* kDomain = kMicrosoft;
 };
 
 std::vector<Attribute> heads(int64_t n) {
@@ -239,6 +218,7 @@ TEST_F(RefusalsOfMicrosoft, Normalization) {
                 {},
                 "output 1 ('y1') not implemented",
                 "",
+                1,
                 2}});
 }
 

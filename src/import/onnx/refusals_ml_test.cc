@@ -1,35 +1,13 @@
 // Refusals of operators of ai.onnx.ml.
-#include "graph/op/register.h"
 #include "import/onnx/op_table.h"
 #include "import/onnx/refusals_testing.h"
 
 namespace tenon::onnx {
 namespace {
 
-struct Row {
-  const char* op;
-  std::vector<std::string> operands;
-  std::vector<Attribute> attributes;
-  std::string found, expected = "";
-  int64_t version = 1;
-  size_t outputs = 1;
-};
-
-class RefusalsOfMl : public Refusals {
- protected:
-  static void SetUpTestSuite() { graph::register_operators(); }
-
-  static std::vector<Refusal> refusals(const std::vector<Row>& rows) {
-    std::vector<Refusal> out;
-    out.reserve(rows.size());
-    for (const Row& r : rows) {
-      out.push_back(
-          {r.op, 17, r.operands, r.attributes, r.found, r.expected, r.outputs, kMl, r.version});
-    }
-    return out;
-  }
-  static void broken(const std::vector<Row>& rows) { Refusals::broken(refusals(rows)); }
-  static void unsupported(const std::vector<Row>& rows) { Refusals::unsupported(refusals(rows)); }
+class RefusalsOfMl : public RefusalsOfDomain<RefusalsOfMl> {
+ public:
+  static constexpr const char* kDomain = kMl;
 };
 
 using Attributes = std::vector<Attribute>;
@@ -89,7 +67,7 @@ TEST_F(RefusalsOfMl, TreeEnsembleRegressor) {
   const char* op = "TreeEnsembleRegressor";
   const std::string x = "f n 2";
   auto row = [&](const Attributes& changed, const std::string& found, const std::string& expected) {
-    return Row{op, {x}, with(regressor(), changed), found, expected};
+    return DomainRefusal{op, {x}, with(regressor(), changed), found, expected};
   };
   broken({
       {op, {"f 2 2 2"}, regressor(), "X of rank 3", "1 or 2: rows of features"},
@@ -176,10 +154,10 @@ Attributes ensemble() {
 
 TEST_F(RefusalsOfMl, TreeEnsemble) {
   auto row = [&](const Attributes& changed, const std::string& found, const std::string& expected) {
-    return Row{"TreeEnsemble", {"f n 2"}, with(ensemble(), changed), found, expected, 5};
+    return DomainRefusal{"TreeEnsemble", {"f n 2"}, with(ensemble(), changed), found, expected, 5};
   };
   auto lacks = [&](const std::string& name, const std::string& found, const std::string& expected) {
-    return Row{"TreeEnsemble", {"f n 2"}, without(ensemble(), name), found, expected, 5};
+    return DomainRefusal{"TreeEnsemble", {"f n 2"}, without(ensemble(), name), found, expected, 5};
   };
   broken({
       lacks("nodes_modes", "no nodes_modes of u8", "a tensor of modes"),
@@ -239,10 +217,10 @@ TEST_F(RefusalsOfMl, SupportVectorMachines) {
                                  M::numbers("coefficients", {1, 2}), M::numbers("rho", {0}),
                                  M::numbers("support_vectors", {1, 2, 3, 4})};
   auto r = [&](const Attributes& changed, const std::string& found, const std::string& expected) {
-    return Row{"SVMRegressor", {x}, with(regressor, changed), found, expected};
+    return DomainRefusal{"SVMRegressor", {x}, with(regressor, changed), found, expected};
   };
   auto c = [&](const Attributes& changed, const std::string& found, const std::string& expected) {
-    return Row{"SVMClassifier", {x}, with(classifier, changed), found, expected};
+    return DomainRefusal{"SVMClassifier", {x}, with(classifier, changed), found, expected};
   };
   broken({
       r({M::text("kernel_type", "COSINE")}, "kernel_type='COSINE'", "LINEAR, POLY, RBF or SIGMOID"),

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/op/register.h"
 #include "import/onnx/import_model.h"
 #include "import/onnx/model_maker.h"
 
@@ -159,5 +160,38 @@ class Refusals : public testing::Test {
 };
 
 inline const std::string kX = "f 1 4 8 8";
+
+// A row for an operator of another domain than ONNX's, whose opset is 17 then.
+struct DomainRefusal {
+  const char* op;
+  std::vector<std::string> operands;
+  std::vector<Attribute> attributes;
+  std::string found, expected = "";
+  int64_t version = 1;
+  size_t outputs = 1;
+};
+
+// Refusals of operators of the domain Self::kDomain.
+template <class Self>
+class RefusalsOfDomain : public Refusals {
+ protected:
+  static void SetUpTestSuite() { graph::register_operators(); }
+
+  static void broken(const std::vector<DomainRefusal>& rows) { Refusals::broken(refusals(rows)); }
+  static void unsupported(const std::vector<DomainRefusal>& rows) {
+    Refusals::unsupported(refusals(rows));
+  }
+
+ private:
+  static std::vector<Refusal> refusals(const std::vector<DomainRefusal>& rows) {
+    std::vector<Refusal> out;
+    out.reserve(rows.size());
+    for (const DomainRefusal& r : rows) {
+      out.push_back({r.op, 17, r.operands, r.attributes, r.found, r.expected, r.outputs,
+                     Self::kDomain, r.version});
+    }
+    return out;
+  }
+};
 
 }  // namespace tenon::onnx
