@@ -6,8 +6,6 @@
 
 namespace tenon::graph {
 
-inline constexpr DtypeSet kBytes{0x22};  // i8 u8
-
 // Fails unless operand `zero`, which may be absent, has the dtype of `operand` and broadcasts to
 // it.
 void require_zero_point(InferContext& cx, size_t operand, size_t zero);

@@ -74,7 +74,7 @@ class Quantiser : public Rewriter {
     const TensorType* x = known_tensor(call.args[0]);
     if (!x || is_channels_last(call)) return Operand();
     const auto a = dequantised(call.args[0]);
-    const auto w = weights(call.args[1], 0);
+    const auto w = weights(call.args[1], 0, kBytes | kNarrowInts);
     if (!a || !w || !is_constant(w->integers)) return Operand();
     const TensorType& kernel = *known_tensor(call.args[1]);
     if (!sum_fits(product({kernel.dims.begin() + 1, kernel.dims.end()}))) return Operand();
@@ -93,13 +93,13 @@ class Quantiser : public Rewriter {
     return count.is_const() && *count.as_const() <= kMost;
   }
 
-  // The call of dequantize_linear from 8 bits to f32 that makes `operand`, or null.
-  const Call* dequantisation(const Operand& operand) {
+  // The call of dequantize_linear from one of `dtypes` to f32 that makes `operand`, or null.
+  const Call* dequantisation(const Operand& operand, DtypeSet dtypes = kBytes) {
     const ExprRef definition = builder().definition_of(operand);
     const Call* call = definition ? as_op(definition, op::dequantize_linear) : nullptr;
     if (!call || call->attrs.at("block_size").as<int64_t>() != 0) return nullptr;
     const TensorType *x = known_tensor(call->args[0]), *scale = known_tensor(call->args[1]);
-    const bool fits = x && scale && (x->dtype == i8 || x->dtype == u8) && scale->dtype == f32;
+    const bool fits = x && scale && contains(dtypes, x->dtype) && scale->dtype == f32;
     return fits ? call : nullptr;
   }
 
@@ -110,23 +110,32 @@ class Quantiser : public Rewriter {
     return Quantised{call->args[0], as_number(call->args[1]), as_number(zero_of(*call))};
   }
 
-  // An operand whose parameters are one number or, of a constant, one for each index of `axis`. A
-  // transpose between dequantising and the product is looked through.
-  std::optional<Quantised> weights(const Operand& operand, int64_t axis) {
+  // An operand of `dtypes` whose parameters are one number or, of a constant, one for each index of
+  // `axis`; what is narrower than a byte is widened. A transpose between dequantising and the
+  // product is looked through.
+  std::optional<Quantised> weights(const Operand& operand, int64_t axis, DtypeSet dtypes = kBytes) {
     const auto transpose = as_transposed(builder(), operand);
-    const Call* call = dequantisation(transpose ? transpose->source : operand);
+    const Call* call = dequantisation(transpose ? transpose->source : operand, dtypes);
     if (!call) return std::nullopt;
-    Operand integers = call->args[0];
+    Operand integers = as_bytes(call->args[0]);
+    const Operand zero = as_bytes(zero_of(*call));
     if (transpose) {
       integers = make(op::transpose, {integers}, attrs({{"perm", attr_ints(transpose->perm)}}));
       axis = transpose->perm[static_cast<size_t>(axis)];
     }
     if (is_single(*known_tensor(call->args[1]))) {
-      return Quantised{integers, as_number(call->args[1]), as_number(zero_of(*call))};
+      return Quantised{integers, as_number(call->args[1]), as_number(zero)};
     }
     const int64_t rank = known_tensor(integers)->rank, given = call->attrs.at("axis").as<int64_t>();
     if ((given < 0 ? given + rank : given) != axis) return std::nullopt;
-    return Quantised{integers, call->args[1], zero_of(*call)};
+    return Quantised{integers, call->args[1], zero};
+  }
+
+  // Integers of at most 8 bits in bytes of the same sign; absent if `x` is.
+  Operand as_bytes(const Operand& x) {
+    if (!x || contains(kBytes, known_tensor(x)->dtype)) return x;
+    const DataType bytes = known_tensor(x)->dtype.is_signed_int() ? i8 : u8;
+    return make(op::cast, {x}, attrs({{"dtype", Any(bytes)}}));
   }
 
   // A parameter of one element as a tensor of rank 0.
