@@ -235,8 +235,12 @@ namespace {
 FunctionSignature signature_of(const vm::Program& program, const std::string& function) {
   const int64_t index = program.unit().find_exported(function);
   if (index < 0) fail_unknown(program.name(), function, program.unit().exported_names());
-  FunctionSignature out = signature_of(program.unit().functions[static_cast<size_t>(index)]);
-  out.types = program.unit().types;
+  return signature_of(program.unit(), static_cast<size_t>(index));
+}
+
+FunctionSignature signature_of(const vm::Unit& unit, size_t index) {
+  FunctionSignature out = signature_of(unit.functions[index]);
+  out.types = unit.types;
   return out;
 }
 

@@ -73,11 +73,12 @@ Ref<vm::Program> compile_in_memory(const graph::Module& module,
 // Reads and verifies an executable for inspection, without linking it or opening its kernels.
 vm::LoadedUnit load_unit(const driver::Source& executable);
 
-// Without the definitions of data types, which the function's unit has.
+FunctionSignature signature_of(const vm::Unit& unit, size_t index);
+// Without the definitions of data types, which all functions of a unit share.
 FunctionSignature signature_of(const vm::FunctionUnit& function);
-FunctionSignature signature_of(const vm::Program& program, const std::string& function);
 // The signature of an exported function. Throws a Usage error that lists the exported functions if
 // there is none of that name.
+FunctionSignature signature_of(const vm::Program& program, const std::string& function);
 FunctionSignature signature_of(const graph::Module& module, const std::string& function,
                                const std::string& file);
 // The function's name, and a line for each of its inputs and outputs.

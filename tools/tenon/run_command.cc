@@ -91,11 +91,9 @@ struct RunCommand : CallFlags {
     const vm::Unit unit = driver::read_code(source);
     const int64_t index = unit.find_exported(function);
     if (index < 0) return false;
-    const vm::FunctionUnit& found = unit.functions[static_cast<size_t>(index)];
-    if (found.params.empty()) return false;
+    const FunctionSignature signature = signature_of(unit, static_cast<size_t>(index));
+    if (signature.params.empty()) return false;
     check_nothing_asked();
-    FunctionSignature signature = signature_of(found);
-    signature.types = unit.types;
     show_signature(signature);
     return true;
   }
