@@ -23,7 +23,7 @@ inline constexpr DtypeSet kBools{0x1};
 inline constexpr DtypeSet kSigned{0x1e};            // i8 i16 i32 i64
 inline constexpr DtypeSet kUnsigned{0x1e0};         // u8 u16 u32 u64
 inline constexpr DtypeSet kFloats{0x1e00};          // f16 bf16 f32 f64
-inline constexpr DtypeSet kBytes{0x22};           // i8 u8
+inline constexpr DtypeSet kBytes{0x22};             // i8 u8
 inline constexpr DtypeSet kNarrowInts{0x1e000};     // i2 i4 u2 u4
 inline constexpr DtypeSet kNarrowFloats{0x7e0000};  // of 4 and 8 bits
 inline constexpr DtypeSet kIndices{0x18};           // i32 i64

@@ -231,6 +231,11 @@ ExprRef Rewriter::with_mapped_operands(const ExprRef& value) {
   return changed ? map_operands(value, [this](const Operand& o) { return mapped(o); }) : value;
 }
 
+const TensorType* known_tensor(const Operand& operand, DataType dtype) {
+  const TensorType* type = known_tensor(operand);
+  return type && type->dtype == dtype ? type : nullptr;
+}
+
 Tensor constant_tensor(const Operand& operand) {
   auto* constant = operand.as<Constant>();
   return constant ? constant->value.try_as<Tensor>().value_or(Tensor()) : Tensor();

@@ -98,6 +98,8 @@ bool is_channels_last(const Call& call);
 std::vector<int64_t> permutation_of(const Call& transpose);
 // `x` with another shape, of as many elements.
 Operand reshaped(Builder& b, const Operand& x, const std::vector<Dim>& shape);
+// The type of an operand that is a tensor of this dtype and of known rank, or null.
+const TensorType* known_tensor(const Operand& operand, DataType dtype);
 // The tensor of a constant; null for other operands and constants.
 Tensor constant_tensor(const Operand& operand);
 // A constant tensor of this rank with one element.

@@ -13,11 +13,6 @@ namespace {
 
 using library::Activation;
 
-const TensorType* known_f32(const Operand& operand) {
-  auto* tensor = known_tensor(operand);
-  return tensor && tensor->dtype == f32 ? tensor : nullptr;
-}
-
 // A base call and the calls that follow it, up to the root, whose binding the library call
 // replaces.
 struct Match {
@@ -30,9 +25,9 @@ struct Match {
 
 class Matcher {
  public:
-  Matcher(const FunctionRef& function, bool nan_may_vanish)
-      : attention(find_attention(function)),
-        uses_(count_uses(function)),
+  Matcher(const FunctionRef& function, const UseDef& use_def, bool nan_may_vanish)
+      : attention(find_attention(function, use_def)),
+        use_def_(use_def),
         nan_may_vanish_(nan_may_vanish) {
     for (const auto& [root, match] : attention) {
       inner.insert(match.inner.begin(), match.inner.end());
@@ -46,12 +41,7 @@ class Matcher {
 
  private:
   void find(const BlockRef& block) {
-    std::unordered_map<const Var*, const Binding*> consumer;
     for (const auto& binding : block->bindings) {
-      definitions_[binding->var.get()] = binding->value;
-      for_each_operand(binding->value, [&](const Operand& operand) {
-        if (auto* var = operand.as<Var>()) consumer[var] = binding.get();
-      });
       const bool is_loop = binding->value.is<Loop>();
       loops_ += is_loop;
       for_each_block(binding->value, [this](const BlockRef& nested) { find(nested); });
@@ -62,16 +52,16 @@ class Matcher {
       if (attention.contains(var) || inner.contains(var)) continue;
       auto* call = binding->value.as<Call>();
       if (call && (takes_convolution(*call) || takes_product(*call))) {
-        extend(Ref<const Call>(call), *binding, consumer);
+        extend(Ref<const Call>(call), {binding.get(), block.get()});
       }
     }
   }
 
   static bool takes_convolution(const Call& call) {
     if (!is_op(call, op::conv) || !is_channels_last(call)) return false;
-    auto *x = known_f32(call.args[0]), *w = known_f32(call.args[1]);
+    auto *x = known_tensor(call.args[0], f32), *w = known_tensor(call.args[1], f32);
     if (!x || !w || !call.args[1].is<Constant>()) return false;
-    if (call.args.size() > 2 && call.args[2] && !known_f32(call.args[2])) return false;
+    if (call.args.size() > 2 && call.args[2] && !known_tensor(call.args[2], f32)) return false;
     for (const Dim& pad : call.attrs.at("pads").as<Array<Dim>>()) {
       if (!proves_nonnegative(pad)) return false;
     }
@@ -87,13 +77,10 @@ class Matcher {
 
   bool takes_product(const Call& call) const {
     if (!is_op(call, op::matmul)) return false;
-    const auto definition_of = [this](const Operand& operand) {
-      auto it = definitions_.find(operand.as<Var>());
-      return it == definitions_.end() ? ExprRef() : it->second;
-    };
+    const auto definition_of = [this](const Operand& x) { return use_def_.value_of(x); };
     // Tenon's own kernels read it as it is stored.
     if (is_dequantised_constant(definition_of(call.args[1]), definition_of)) return false;
-    auto *a = known_f32(call.args[0]), *b = known_f32(call.args[1]);
+    auto *a = known_tensor(call.args[0], f32), *b = known_tensor(call.args[1], f32);
     if (!a || !b || a->rank < 2 || b->rank < 2 || a->rank > 6 || b->rank > 6) return false;
     auto inner = a->dims.back().as_const();
     if (inner && *inner == 0) return false;
@@ -109,7 +96,7 @@ class Matcher {
   bool is_faster_here(const TensorType& left, const Operand& right) const {
     constexpr int64_t kFewRows = 8, kSmallMatrix = 1 << 16, kWidestPanel = 32;
     const auto rows = product({left.dims.begin(), left.dims.end() - 1}).as_const();
-    const TensorType* matrix = known_f32(right);
+    const TensorType* matrix = known_tensor(right, f32);
     const auto depth = matrix->dims[0].as_const(), columns = matrix->dims[1].as_const();
     if (!depth || !columns) return false;
     // Any number of rows in a loop is often one, and fuse_loops makes one kernel of a loop that
@@ -120,25 +107,27 @@ class Matcher {
   }
 
   // Follows single uses from the base: a bias, a residual and an activation, each at most once.
-  void extend(Ref<const Call> base, const Binding& binding,
-              const std::unordered_map<const Var*, const Binding*>& consumer) {
+  void extend(Ref<const Call> base, UseDef::Place place) {
     const bool product = is_op(*base, op::matmul);
-    Match match{base,        product || base->args.size() < 3 ? Operand() : base->args[2],
-                {},          Activation::None,
-                0,           0,
-                binding.span};
+    Match match{base,
+                product || base->args.size() < 3 ? Operand() : base->args[2],
+                {},
+                Activation::None,
+                0,
+                0,
+                place.binding->span};
     const bool open_inner =
         product && !type_of(base->args[0]).as<TensorType>()->dims.back().is_const();
-    const Binding* root = &binding;
-    while (!open_inner && match.activation == Activation::None && uses_[root->var.get()] == 1) {
-      auto next = consumer.find(root->var.get());
+    const Binding* root = place.binding;
+    while (!open_inner && match.activation == Activation::None) {
+      const UseDef::Place next = use_def_.only_use(root->var);
+      if (!next || next.block != place.block) break;
       // The chain of the other operand may already contain that call.
-      if (next == consumer.end()) break;
-      const Var* taken = next->second->var.get();
+      const Var* taken = next.binding->var.get();
       if (roots.contains(taken) || inner.contains(taken)) break;
-      if (!join(*next->second, *root, product, &match)) break;
+      if (!join(*next.binding, *root, product, &match)) break;
       inner.insert(root->var.get());
-      root = next->second;
+      root = next.binding;
       match.span = Span::merge(match.span, root->span);
     }
     roots[root->var.get()] = match;
@@ -150,7 +139,7 @@ class Matcher {
     if (!same_dims(next.var->type, root.var->type)) return false;
     if (is_op(*call, op::add)) {
       const Operand& other = call->args[0].get() == root.var.get() ? call->args[1] : call->args[0];
-      auto* other_type = known_f32(other);
+      auto* other_type = known_tensor(other, f32);
       if (!other_type || other.get() == root.var.get()) return false;
       if (product && !match->bias && !match->residual && other_type->rank == 1 &&
           proves_equal(other_type->dims[0], known_tensor(root.var->type)->dims.back())) {
@@ -179,8 +168,7 @@ class Matcher {
     return true;
   }
 
-  std::unordered_map<const Var*, int64_t> uses_;
-  std::unordered_map<const Var*, ExprRef> definitions_;
+  const UseDef& use_def_;
   const bool nan_may_vanish_;
   int loops_ = 0;  // around the block
 };
@@ -191,7 +179,8 @@ class Partitioner : public Rewriter {
 
  protected:
   void enter(const FunctionRef& function) override {
-    matcher_.emplace(function, /*nan_may_vanish=*/options_.level >= 3);
+    use_def_.emplace(function);
+    matcher_.emplace(function, *use_def_, /*nan_may_vanish=*/options_.level >= 3);
   }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
@@ -227,8 +216,8 @@ class Partitioner : public Rewriter {
   }
 
   // Whether the convolution reads quantised values: sums of few integers are exact if they are
-  // computed directly, and what follows quantises them again, where Winograd's rounding errors would
-  // become whole steps.
+  // computed directly, and what follows quantises them again, where Winograd's rounding errors
+  // would become whole steps.
   bool is_dequantised(const Ref<const Call>& base) {
     const Operand x = through_transpose(base->args[0]).first;
     const ExprRef definition = builder().definition_of(x);
@@ -288,6 +277,7 @@ class Partitioner : public Rewriter {
   }
 
   const OfferOptions options_;
+  std::optional<UseDef> use_def_;
   std::optional<Matcher> matcher_;
 };
 

@@ -8,34 +8,20 @@
 namespace tenon::graph {
 namespace {
 
-const TensorType* known_f32(const Operand& operand) {
-  auto* tensor = known_tensor(operand);
-  return tensor && tensor->dtype == f32 ? tensor : nullptr;
-}
-
 // So few scores stay in the caches anyway, and batched products are as fast (Zen 5).
 constexpr int64_t kFewKeys = 96;
 
 class Finder {
  public:
-  explicit Finder(const FunctionRef& function) : uses_(count_uses(function)) {
+  Finder(const FunctionRef& function, const UseDef& use_def) : use_def_(use_def) {
     find(function->body);
   }
 
   std::unordered_map<const Var*, AttentionMatch> found;
 
  private:
-  struct Definition {
-    const Binding* binding;
-    const Block* block;
-  };
-
   void find(const BlockRef& block) {
     for (const auto& binding : block->bindings) {
-      definitions_[binding->var.get()] = {binding.get(), block.get()};
-      for_each_operand(binding->value, [&](const Operand& operand) {
-        if (auto* var = operand.as<Var>()) consumers_[var] = {binding.get(), block.get()};
-      });
       for_each_block(binding->value, [this](const BlockRef& nested) { find(nested); });
     }
     block_ = block.get();
@@ -50,28 +36,28 @@ class Finder {
     m.v = last->args[1];
     const Call* softmax = take(last->args[0], op::softmax, &m);
     if (!softmax) return;
-    const int64_t rank = known_f32(last->args[0])->rank,
+    const int64_t rank = known_tensor(last->args[0], f32)->rank,
                   axis = softmax->attrs.at("axis").as<int64_t>();
     if (axis != -1 && axis != rank - 1) return;
-    if (known_f32(m.v)->rank != rank) return;
+    if (known_tensor(m.v, f32)->rank != rank) return;
     const Call* first = scores(softmax->args[0], &m);
     if (!first) return;
     m.q = first->args[0];
     m.k = first->args[1];
-    const std::optional<int64_t> keys = known_f32(softmax->args[0])->dims.back().as_const();
+    const std::optional<int64_t> keys = known_tensor(softmax->args[0], f32)->dims.back().as_const();
     if (keys && *keys < kFewKeys) return;
     for (const Operand& operand : {m.q, m.k}) {
-      if (!fits(operand) || known_f32(operand)->rank != rank) return;
+      if (!fits(operand) || known_tensor(operand, f32)->rank != rank) return;
     }
     m.out_perm.resize(static_cast<size_t>(rank));
     std::iota(m.out_perm.begin(), m.out_perm.end(), 0);
     const Var* root = product.var.get();
-    if (const Definition* next = only_consumer(product.var)) {
-      if (const Call* transpose = as_op(next->binding->value, op::transpose)) {
+    if (const UseDef::Place next = use_def_.only_use(product.var); next.block == block_) {
+      if (const Call* transpose = as_op(next.binding->value, op::transpose)) {
         m.out_perm = permutation_of(*transpose);
         m.inner.push_back(root);
-        m.span = Span::merge(m.span, next->binding->span);
-        root = next->binding->var.get();
+        m.span = Span::merge(m.span, next.binding->span);
+        root = next.binding->var.get();
       }
     }
     found.emplace(root, std::move(m));
@@ -83,75 +69,75 @@ class Finder {
       const bool swapped = !leads_to_product(sum->args[0]);
       const Operand& rest = sum->args[swapped ? 1 : 0];
       const Operand& mask = sum->args[swapped ? 0 : 1];
-      const TensorType* added = known_f32(mask);
+      const TensorType* added = known_tensor(mask, f32);
       if (!added || added->rank < 1 || !same_dims(type_of(rest), type_of(value))) return nullptr;
       if (!take(value, op::add, m)) return nullptr;
       m->mask = mask;
       value = rest;
     }
-    for (const bool divides : {false, true}) {
-      const OperatorName name = divides ? op::div : op::mul;
-      const Call* scaled = call_of(value, name);
-      if (!scaled) continue;
-      const bool swapped = !divides && single_number(scaled->args[0]);
-      const std::optional<double> number = single_number(scaled->args[swapped ? 0 : 1]);
-      const Operand& rest = scaled->args[swapped ? 1 : 0];
-      if (!number || !same_dims(type_of(rest), type_of(value)) || !take(value, name, m))
+    if (const auto scaled = scaling(value)) {
+      if (!same_dims(type_of(scaled->rest), type_of(value)) || !take(value, scaled->name, m))
         return nullptr;
-      m->scale = divides ? 1 / *number : *number;
-      value = rest;
+      m->scale = scaled->factor;
+      value = scaled->rest;
     }
     return take(value, op::matmul, m);
   }
 
-  bool leads_to_product(const Operand& value) const {
-    if (call_of(value, op::matmul)) return true;
-    for (const OperatorName name : {op::mul, op::div}) {
-      const Call* scaled = call_of(value, name);
-      if (scaled && (call_of(scaled->args[0], op::matmul) || call_of(scaled->args[1], op::matmul)))
-        return true;
+  struct Scaling {
+    Operand rest;
+    OperatorName name;
+    double factor;
+  };
+
+  // A product of `rest` and a number, or its quotient by one.
+  std::optional<Scaling> scaling(const Operand& value) const {
+    if (const Call* product = call_of(value, op::mul)) {
+      for (const size_t side : {0, 1}) {
+        if (const auto number = single_number(product->args[side]))
+          return Scaling{product->args[1 - side], op::mul, *number};
+      }
+    } else if (const Call* quotient = call_of(value, op::div)) {
+      if (const auto number = single_number(quotient->args[1]))
+        return Scaling{quotient->args[0], op::div, 1 / *number};
     }
-    return false;
+    return std::nullopt;
+  }
+
+  bool leads_to_product(const Operand& value) const {
+    const auto scaled = scaling(value);
+    return call_of(scaled ? scaled->rest : value, op::matmul);
   }
 
   // The call of this operator that defines the value in this block.
   const Call* call_of(const Operand& value, OperatorName name) const {
-    auto it = definitions_.find(value.as<Var>());
-    if (it == definitions_.end() || it->second.block != block_) return nullptr;
-    return as_op(it->second.binding->value, name);
+    const UseDef::Place place = use_def_.definition(value);
+    return place && place.block == block_ ? as_op(place.binding->value, name) : nullptr;
   }
 
   // The same if nothing else uses it: it becomes part of the match.
   const Call* take(const Operand& value, OperatorName name, AttentionMatch* m) {
     const Call* call = call_of(value, name);
-    const Var* var = value.as<Var>();
-    if (!call || uses_[var] != 1) return nullptr;
-    m->inner.push_back(var);
-    m->span = Span::merge(m->span, definitions_.at(var).binding->span);
+    if (!call || use_def_.uses(value) != 1) return nullptr;
+    m->inner.push_back(value.as<Var>());
+    m->span = Span::merge(m->span, use_def_.definition(value).binding->span);
     return call;
   }
 
-  const Definition* only_consumer(const VarRef& value) {
-    auto it = consumers_.find(value.get());
-    if (it == consumers_.end() || uses_[value.get()] != 1 || it->second.block != block_)
-      return nullptr;
-    return &it->second;
-  }
-
   static bool fits(const Operand& operand) {
-    const TensorType* type = known_f32(operand);
+    const TensorType* type = known_tensor(operand, f32);
     return type && type->rank >= 3 && type->rank <= 4;
   }
 
-  std::unordered_map<const Var*, int64_t> uses_;
-  std::unordered_map<const Var*, Definition> definitions_, consumers_;
-  const Block* block_ = nullptr;
+  const UseDef& use_def_;
+  const Block* block_ = nullptr;  // that is searched
 };
 
 }  // namespace
 
-std::unordered_map<const Var*, AttentionMatch> find_attention(const FunctionRef& function) {
-  return std::move(Finder(function).found);
+std::unordered_map<const Var*, AttentionMatch> find_attention(const FunctionRef& function,
+                                                              const UseDef& use_def) {
+  return std::move(Finder(function, use_def).found);
 }
 
 }  // namespace tenon::graph

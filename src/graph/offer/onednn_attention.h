@@ -4,12 +4,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/ir/module.h"
+#include "graph/ir/use_def.h"
 
 namespace tenon::graph {
 
 // transpose(softmax(scale * (q @ k) + mask, axis = -1) @ v, out_perm), all of f32 and of one rank,
-// 3 or 4. The mask is null if there is none.
+// 3 or 4. The mask is null if there is none. Scores that are scaled twice aren't matched: one
+// product of both factors would overflow elsewhere.
 struct AttentionMatch {
   Operand q, k, v, mask;  // of the function
   double scale = 1;
@@ -19,6 +20,7 @@ struct AttentionMatch {
 };
 
 // All that the function has, by the variable of the last call.
-std::unordered_map<const Var*, AttentionMatch> find_attention(const FunctionRef& function);
+std::unordered_map<const Var*, AttentionMatch> find_attention(const FunctionRef& function,
+                                                              const UseDef& use_def);
 
 }  // namespace tenon::graph

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "graph/ir/rewrite.h"
+#include "graph/ir/use_def.h"
 #include "graph/pass/remove_dead_code.h"
 
 namespace tenon::graph {
@@ -18,9 +19,7 @@ struct Chain {
 
 class Finder {
  public:
-  explicit Finder(const FunctionRef& function) : uses_(count_uses(function)) {
-    read(function->body);
-  }
+  explicit Finder(const FunctionRef& function) : use_def_(function) { read(function->body); }
 
   // The chains, keyed by the variable of their last binding.
   std::unordered_map<const Var*, Chain> take() { return std::move(chains_); }
@@ -31,11 +30,8 @@ class Finder {
     for (const auto& binding : block->bindings) {
       for_each_block(binding->value, [this](const BlockRef& inner) { read(inner); });
     }
-    bindings_.clear();
-    for (const auto& binding : block->bindings) {
-      bindings_[binding->var.get()] = binding.get();
-      match(*binding);
-    }
+    block_ = block.get();
+    for (const auto& binding : block->bindings) match(*binding);
   }
 
   void match(const Binding& end) {
@@ -48,22 +44,18 @@ class Finder {
     }
   }
 
-  int64_t uses(const Var* var) const {
-    auto it = uses_.find(var);
-    return it == uses_.end() ? 0 : it->second;
-  }
-
   // The call of `name` that `operand` is bound to, if it has exactly `uses` uses.
   const Call* call_of(const Operand& operand, OperatorName name, int64_t uses) const {
-    auto* var = operand.as<Var>();
-    auto it = var ? bindings_.find(var) : bindings_.end();
-    if (it == bindings_.end() || this->uses(var) != uses) return nullptr;
-    return as_op(it->second->value, name);
+    const UseDef::Place place = use_def_.definition(operand);
+    if (!place || place.block != block_ || use_def_.uses(operand) != uses) return nullptr;
+    return as_op(place.binding->value, name);
   }
 
   Span spans(std::initializer_list<Operand> operands) const {
     Span all;
-    for (const Operand& o : operands) all = Span::merge(all, bindings_.at(o.as<Var>())->span);
+    for (const Operand& o : operands) {
+      all = Span::merge(all, use_def_.definition(o).binding->span);
+    }
     return all;
   }
 
@@ -113,7 +105,7 @@ class Finder {
     for (int side : {0, 1}) {
       auto* end = call.args[side].as<Var>();
       auto found = end ? chains_.find(end) : chains_.end();
-      if (found == chains_.end() || !bindings_.contains(end) || uses(end) != 1) continue;
+      if (found == chains_.end() || use_def_.only_use(call.args[side]).block != block_) continue;
       Chain chain = found->second;
       const Operand& other = call.args[1 - side];
       if (chain.bias || chain.*part || !fits(other, chain)) continue;
@@ -136,8 +128,8 @@ class Finder {
     return true;
   }
 
-  std::unordered_map<const Var*, int64_t> uses_;
-  std::unordered_map<const Var*, const Binding*> bindings_;
+  const UseDef use_def_;
+  const Block* block_ = nullptr;  // that is searched
   std::unordered_map<const Var*, Chain> chains_;
 };
 

@@ -11,10 +11,9 @@ namespace tenon::graph {
 //
 //     matmul((a - za) * sa, (b - zb) * sb)  =  matmul_integer(a, b, za, zb) * (sa * sb)
 //
-//   and the same for conv with constant weights. Both have 8 bits and parameters of one number; those
-//   of a matrix or of weights may be one per column or output channel.
-//   Sums that might not fit i32 stay floats: those of more than 33,025 products, or of a symbolic
-//   number.
+//   and the same for conv with constant weights. Both have 8 bits and parameters of one number;
+//   those of a matrix or of weights may be one per column or output channel. Sums that might not
+//   fit i32 stay floats: those of more than 33,025 products, or of a symbolic number.
 // - An operator that only moves or selects elements moves the integers, if they are dequantised and
 //   quantised with the same parameters.
 // - Where all that is quantised is a sum of such products and dequantised operands, the constant

@@ -258,6 +258,7 @@ TEST(Det, IsTheVolumeOfTheRows) {
   EXPECT_EQ(data_of<float>(result("tenon.det", floats({2, 2}, {1, 2, 2, 4}))), (Floats{0}));
   EXPECT_EQ(data_of<float>(result("tenon.det", floats({2, 0, 0}, {}))), (Floats{1, 1}));
   EXPECT_TRUE(std::isnan(data_of<float>(result("tenon.det", floats({2, 2}, {0, 1, NAN, 1})))[0]));
+  EXPECT_TRUE(std::isnan(data_of<float>(result("tenon.det", floats({2, 2}, {NAN, 0, 0, 0})))[0]));
   EXPECT_EQ(failure("tenon.det", floats({1, 2}, {1, 2})),
             "tenon.det: 'x' is tensor[1, 2; f32], expected square matrices");
 }

@@ -24,7 +24,8 @@ double determinant(Scratch<double>& a, size_t n, Ticker& ticker) {
     for (size_t i = k; i < n; ++i) {
       ticker.tick();
       const double size = std::fabs(a[i * n + k]);
-      if (size <= best) continue;  // a NaN is taken
+      if (std::isnan(size)) return size;
+      if (size <= best) continue;
       pivot = i;
       best = size;
     }

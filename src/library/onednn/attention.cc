@@ -150,16 +150,17 @@ class Attention {
     int64_t scores_row, products_row;
   };
 
-  // Whether packing keys and values would take longer than the products.
-  bool has_few_rows(int64_t rows) const {
-    return rows < kRowsAtOnce && k_.strides[kRow] == 1 && v_.strides[kColumn] == 1;
+  // Whether packing keys and values would take longer than the products. Of all rows, not of a
+  // part: both ways add in different orders, and results must not depend on the number of threads.
+  bool has_few_rows() const {
+    return out_.dims[kRow] < kRowsAtOnce && k_.strides[kRow] == 1 && v_.strides[kColumn] == 1;
   }
 
   void run_rows(int64_t head, int64_t first, int64_t end) {
     const AttentionKernels& loops = kernels();
     const int64_t batch = head / out_.dims[kHead];
     head %= out_.dims[kHead];
-    const bool packs = !has_few_rows(end - first);
+    const bool packs = !has_few_rows();
     Space space{};
     space.scores_row = up(keys(), loops.lanes);
     space.products_row = up(width(), loops.lanes);

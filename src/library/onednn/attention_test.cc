@@ -126,20 +126,23 @@ TEST(Attention, AgreesWithItsDefinition) {
 
 TEST(Attention, DoesNotDependOnThreads) {
   std::mt19937 rng(7);
-  Call call;
-  call.batch = 1;
-  call.rows = 200;
-  call.keys = 300;
-  call.depth = call.width = 64;
-  call.fill(&rng);
-  std::vector<float> expected;
-  for (const int32_t threads : {1, 2, 4}) {
-    const ThreadsScope scope(threads);
-    ASSERT_EQ(call.run(), "a value");
-    const std::vector<float> found(call.out.data_as<float>(),
-                                   call.out.data_as<float>() + call.out.count());
-    if (expected.empty()) expected = found;
-    EXPECT_EQ(found, expected);
+  for (const int64_t rows : {1, 2, 5, 6, 7, 8, 11, 13, 24, 200}) {
+    Call call;
+    call.batch = 1;
+    call.rows = rows;
+    call.keys = 3000;  // so that a few rows are worth several threads
+    call.depth = call.width = 64;
+    call.k_perm = {0, 1, 3, 2};
+    call.fill(&rng);
+    std::vector<float> expected;
+    for (const int32_t threads : {1, 2, 4}) {
+      const ThreadsScope scope(threads);
+      ASSERT_EQ(call.run(), "a value");
+      const std::vector<float> found(call.out.data_as<float>(),
+                                     call.out.data_as<float>() + call.out.count());
+      if (expected.empty()) expected = found;
+      EXPECT_EQ(found, expected) << rows << " rows";
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <barrier>
 #include <csignal>
+#include <random>
 #include <thread>
 
 #include "device/parallel.h"
@@ -22,6 +23,41 @@ TEST(Convolution, Computes) {
   ConvolutionCall c;
   EXPECT_EQ(c.run(), "a value");
   EXPECT_EQ(c.out.data_as<float>()[0], 8);  // 2 * 2 * 2 ones in the corner's window
+}
+
+// Whichever implementation oneDNN chooses: by gemm, for instance, if the padding is as large as the
+// window.
+TEST(Convolution, AddsTheResidual) {
+  std::mt19937 rng(7);
+  const auto pick = [&](int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(rng);
+  };
+  for (int i = 0; i < 100; ++i) {
+    const int64_t groups = pick(0, 1) ? pick(2, 4) : 1, channels = groups * pick(1, 20),
+                  filters = groups * pick(1, 20), window = pick(1, 3), pad = pick(0, window),
+                  size = pick(3, 9), out = size + 2 * pad - window + 1;
+    ConvolutionCall c;
+    c.x = numbers({2, size, size, channels}, 3);
+    c.weights = numbers({window, window, channels / groups, filters}, 7);
+    if (pick(0, 1)) c.bias = numbers({filters}, 1);
+    c.groups = groups;
+    c.pads = {pad, pad, pad, pad};
+    c.winograd = pick(0, 1);
+    c.activation = pick(0, 1);
+    const Tensor residual = numbers({2, out, out, filters}, 11);
+    Tensor expected = c.out = ones({2, out, out, filters});
+    const int64_t activation = std::exchange(c.activation, 0);
+    ASSERT_EQ(c.run(), "a value");
+    c.activation = activation;
+    c.residual = residual;
+    c.out = ones({2, out, out, filters});
+    ASSERT_EQ(c.run(), "a value");
+    for (int64_t at = 0; at < expected.count(); ++at) {
+      const float sum = expected.data_as<float>()[at] + residual.data_as<float>()[at];
+      ASSERT_EQ(c.out.data_as<float>()[at], activation ? std::max(0.f, sum) : sum)
+          << cat("call ", i, " at ", at);
+    }
+  }
 }
 
 TEST(Convolution, WindowsWhoseSizesOverflowAreRefused) {

@@ -40,8 +40,8 @@ struct Slot {
 
 // What a constant was packed from and to.
 struct Form {
-  dnnl::memory::desc from, to;      // of a primitive's weights
-  const void* transform = nullptr;  // otherwise
+  dnnl::memory::desc from, to;      // of a primitive's weights; of a transform's, `from` alone
+  const void* transform = nullptr;  // by which, or null
 
   bool operator==(const Form&) const = default;
 };
@@ -125,8 +125,10 @@ std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights, int64_
 std::shared_ptr<const float> transformed_weights(const Tensor& constant, const void* form,
                                                  size_t count,
                                                  const std::function<void(float* to)>& transform) {
+  const dnnl::memory::dims shape(constant.shape().begin(), constant.shape().end());
+  const dnnl::memory::desc given(shape, dnnl::memory::data_type::f32, dnnl::memory::dims());
   const std::shared_ptr<Slot> slot =
-      slot_of(constant, constant.data(), {.from = {}, .to = {}, .transform = form});
+      slot_of(constant, constant.data(), {.from = given, .to = {}, .transform = form});
   std::lock_guard lock(slot->mutex);
   if (!slot->packed) {
     const std::shared_ptr<void> floats = allocate(count * sizeof(float));

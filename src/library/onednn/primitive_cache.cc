@@ -122,7 +122,9 @@ void CachedPlan::run(const Operands& operands) {
   bind(DNNL_ARG_SRC, frame->source, operands.source);
   bind(DNNL_ARG_DST, frame->out, operands.out);
   if (operands.bias) bind(DNNL_ARG_BIAS, frame->bias, operands.bias);
-  if (operands.residual) {
+  if (plan_.adds_to_out) {
+    std::memmove(operands.out, operands.residual, plan_.out.get_size());
+  } else if (operands.residual) {
     bind(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, frame->residual, operands.residual);
   }
   const bool packs_now = packs_ && !operands.weights.constant();
@@ -202,11 +204,15 @@ void run_planned(const Key& key, const std::function<Plan()>& make, const Operan
   plan->run(operands);
 }
 
-dnnl::post_ops post_operations(const dnnl::memory::desc* residual, library::Activation activation,
+dnnl::post_ops post_operations(const Plan& plan, bool has_residual, library::Activation activation,
                                float alpha, float beta) {
   using dnnl::algorithm;
   dnnl::post_ops ops;
-  if (residual) ops.append_binary(algorithm::binary_add, *residual);
+  if (has_residual && plan.adds_to_out) {
+    ops.append_sum();
+  } else if (has_residual) {
+    ops.append_binary(algorithm::binary_add, plan.out);
+  }
   switch (activation) {
     case library::Activation::None:
       break;

@@ -35,12 +35,14 @@ inline int64_t at_most(double fitting, int64_t count) {
   return (count + parts - 1) / parts;
 }
 
-// A primitive and the layouts of its operands. `residual` has the layout of `out`. Weights are
-// packed if the primitive requires another layout than the caller's.
+// A primitive and the layouts of its operands. `residual` has the layout of `out`; it is an operand
+// or, if the primitive adds to what `out` holds, is copied there. Weights are packed if the primitive
+// requires another layout than the caller's.
 struct Plan {
   dnnl::primitive primitive;
   dnnl::memory::desc source, given_weights, weights, bias, out;
   size_t scratchpad_bytes = 0;
+  bool adds_to_out = false;
   int32_t threads = 1;  // for which oneDNN divided the work
 };
 
@@ -73,8 +75,8 @@ class Key {
 void run_planned(const Key& key, const std::function<Plan()>& make, const Operands& operands);
 inline constexpr size_t kMaxPrimitives = 1024;
 
-// Post-operations: + residual, then the activation.
-dnnl::post_ops post_operations(const dnnl::memory::desc* residual, library::Activation activation,
+// Post-operations of a plan whose `out` is known: + residual, then the activation.
+dnnl::post_ops post_operations(const Plan& plan, bool has_residual, library::Activation activation,
                                float alpha, float beta);
 
 // Throws Runtime with the function's name unless `tensor` is a compact f32 tensor on the CPU with

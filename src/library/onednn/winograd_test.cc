@@ -338,6 +338,26 @@ TEST(Winograd, PollsAndStops) {
   }
 }
 
+// Of the same elements in other shapes, weights are others.
+TEST(Winograd, TransformsWeightsOncePerShape) {
+  if (onednn::winograd_kernels().empty()) GTEST_SKIP() << "needs AVX2";
+  register_onednn();
+  const Tensor all = normal({9 * 32 * 64}, 5).as_constant();
+  for (const auto& [channels, filters] : {std::pair<int64_t, int64_t>{32, 64}, {64, 32}}) {
+    ConvolutionCall c = call_of(1, 40, 40, channels, filters, {1, 1, 1, 1});
+    const std::vector<int64_t> shape = {3, 3, channels, filters};
+    c.weights = Tensor::view(all.data(), shape, f32, all.ref()).as_constant();
+    ASSERT_EQ(c.run(), "a value");
+    const Tensor found = c.out;
+    c.winograd = 0;
+    c.out = ones({1, 40, 40, filters});
+    ASSERT_EQ(c.run(), "a value");
+    for (int64_t i = 0; i < found.count(); ++i) {
+      ASSERT_NEAR(found.data_as<float>()[i], c.out.data_as<float>()[i], 1e-3);
+    }
+  }
+}
+
 TEST(Winograd, TransformsWeightsOncePerConstant) {
   if (onednn::winograd_kernels().empty()) GTEST_SKIP() << "needs AVX2";
   register_onednn();
