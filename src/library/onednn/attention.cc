@@ -5,28 +5,20 @@
 #include <cstring>
 
 #include "device/parallel.h"
-#include "library/onednn/attention_kernels.h"
 #include "library/onednn/functions.h"
-#include "library/onednn/primitive_cache.h"
+#include "library/onednn/kernel_sets.h"
 #include "library/onednn/team.h"
 #include "library/onednn/workspace.h"
 #include "object/shape.h"
-#include "support/error.h"
 #include "support/poll.h"
+#include "support/rounding.h"
 
 namespace tenon::onednn {
 namespace {
 
 constexpr const library::Signature& kSignature = library::signature("onednn.attention");
-constexpr std::string_view kName = kSignature.name;
-
-consteval size_t at(std::string_view argument) {
-  return library::argument(kSignature, argument);
-}
-
-[[noreturn]] void fail(const std::string& what) {
-  throw Error(ErrorKind::Runtime, cat(kName, ": ", what));
-}
+constexpr Position at{kSignature};
+constexpr Failure fail{kSignature};
 
 constexpr size_t kRank = 4;
 enum Axis : size_t { kBatch, kHead, kRow, kColumn };
@@ -50,39 +42,19 @@ struct Matrices {
 
 // Axis i of the result is axis perm[i] of the tensor, or the other way round for a result.
 Matrices permuted(const Tensor& tensor, const Shape& perm, const char* name, bool is_result) {
-  require_f32(tensor, kName, name);
+  require_f32(kSignature, tensor, name);
   const auto rank = static_cast<size_t>(tensor.rank());
-  if (rank < 1 || rank > kRank || perm.size() != rank) {
-    fail(cat(name, " has rank ", rank, " and ", perm.size(),
-             " axes of a permutation, expected 1 to 4"));
-  }
+  if (rank < 1 || rank > kRank) fail(cat(name, " has rank ", rank, ", expected 1 to ", kRank));
+  require_permutation(kSignature, perm, rank, name);
   Matrices m;
   m.data = tensor.data_as<float>();
-  std::array<bool, kRank> seen{};
   for (size_t i = 0; i < rank; ++i) {
-    if (perm[i] < 0 || perm[i] >= static_cast<int64_t>(rank) || seen[static_cast<size_t>(perm[i])])
-      fail("a permutation has a repeated or invalid axis");
-    seen[static_cast<size_t>(perm[i])] = true;
     const size_t from = is_result ? i : static_cast<size_t>(perm[i]);
     const size_t to = kRank - rank + (is_result ? static_cast<size_t>(perm[i]) : i);
     m.dims[to] = tensor.dim(static_cast<int32_t>(from));
     m.strides[to] = tensor.strides()[from];
   }
   return m;
-}
-
-const AttentionKernels& kernels() {
-#ifdef __x86_64__
-  static const bool has_avx512 = __builtin_cpu_supports("avx512f");
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (has_avx512) return kAvx512AttentionKernels;
-  if (has_avx2) return kAvx2AttentionKernels;
-#endif
-  return kBaselineAttentionKernels;
-}
-
-int64_t up(int64_t size, int64_t multiple) {
-  return (size + multiple - 1) / multiple * multiple;
 }
 
 class Attention {
@@ -157,13 +129,13 @@ class Attention {
   }
 
   void run_rows(int64_t head, int64_t first, int64_t end) {
-    const AttentionKernels& loops = kernels();
+    const AttentionKernels& loops = kernel_sets().front()->attention;
     const int64_t batch = head / out_.dims[kHead];
     head %= out_.dims[kHead];
     const bool packs = !has_few_rows();
     Space space{};
-    space.scores_row = up(keys(), loops.lanes);
-    space.products_row = up(width(), loops.lanes);
+    space.scores_row = round_up(keys(), loops.lanes);
+    space.products_row = round_up(width(), loops.lanes);
     space.block = std::min(end - first, rows_of_block(space.scores_row));
     const std::array<std::pair<float**, int64_t>, 7> parts = {{
         {&space.keys, packs ? depth() * space.scores_row : 0},
@@ -175,13 +147,13 @@ class Attention {
         {&space.mask, mask_.data ? space.block * keys() : 0},
     }};
     int64_t floats = 0;
-    for (const auto& [at, count] : parts) floats += up(count, kLine);
+    for (const auto& [at, count] : parts) floats += round_up(count, kLine);
     const auto bytes = static_cast<size_t>(floats) * sizeof(float);
     const Counted counted(bytes);
     auto* memory = static_cast<float*>(scratch(bytes));
     for (const auto& [at, count] : parts) {
       *at = memory;
-      memory += up(count, kLine);
+      memory += round_up(count, kLine);
     }
     const Strided k = k_.matrix(batch, head), v = v_.matrix(batch, head);
     if (packs) {

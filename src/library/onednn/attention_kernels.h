@@ -13,10 +13,10 @@ struct Strided {
 
 struct AttentionKernels {
   int64_t lanes;  // of a vector
-  int64_t panel;  // columns that are multiplied at once; a multiple of `lanes`
 
-  // Copies a matrix [depth, columns] into panels [depth, panel], one after the other. The last has
-  // the columns that are left, filled up with zeros to a multiple of `lanes`.
+  // Copies a matrix [depth, columns] into panels, one after the other, of as many columns as are
+  // multiplied at once. The last has the columns that are left, filled up with zeros to a multiple
+  // of `lanes`.
   void (*pack)(const Strided& from, int64_t depth, int64_t columns, float* to);
   // products[rows, columns] = left[rows, depth] x a packed matrix; also writes up to the next
   // multiple of `lanes`. The order of a sum depends on nothing but `depth`.
@@ -35,11 +35,5 @@ struct AttentionKernels {
   void (*sum_rows)(int64_t rows, int64_t width, const float* factors, const float* matrix,
                    int64_t row, float* sum);
 };
-
-#ifdef __x86_64__
-extern const AttentionKernels kAvx512AttentionKernels;
-extern const AttentionKernels kAvx2AttentionKernels;
-#endif
-extern const AttentionKernels kBaselineAttentionKernels;  // of every processor
 
 }  // namespace tenon::onednn

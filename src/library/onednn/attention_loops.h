@@ -4,13 +4,13 @@
 #pragma once
 
 #include "library/onednn/attention_kernels.h"
-#include "library/onednn/winograd_loops.h"
+#include "library/onednn/vector_product.h"
 
 namespace tenon::onednn {
 
 template <int kLanes, int kRows, int kVectors>
 struct AttentionLoops {
-  using Products = WinogradLoops<kLanes, kRows, kVectors>;
+  using Products = VectorProduct<kLanes, kRows, kVectors>;
   using Floats = typename Products::Floats;
   typedef int32_t Integers __attribute__((vector_size(kLanes * 4)));
 
@@ -128,7 +128,7 @@ struct AttentionLoops {
   }
 
   static constexpr AttentionKernels kernels() {
-    return {kLanes, kPanel, pack, multiply, exponentials, dot_rows, sum_rows};
+    return {kLanes, pack, multiply, exponentials, dot_rows, sum_rows};
   }
 
  private:

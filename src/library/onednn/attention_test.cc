@@ -223,15 +223,19 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   EXPECT_EQ(failure([](Call* c) {
               c->q_perm = {0, 1, 2, 2};
             }),
-            name + "a permutation has a repeated or invalid axis");
+            name + "the permutation of 'q' is [0, 1, 2, 2], expected one of its 4 axes");
   EXPECT_EQ(failure([](Call* c) {
               c->q_perm = {0, 1, 2, -1};
             }),
-            name + "a permutation has a repeated or invalid axis");
+            name + "the permutation of 'q' is [0, 1, 2, -1], expected one of its 4 axes");
   EXPECT_EQ(failure([](Call* c) {
               c->q_perm = {0, 1, 2};
             }),
-            name + "q has rank 4 and 3 axes of a permutation, expected 1 to 4");
+            name + "the permutation of 'q' is [0, 1, 2], expected one of its 4 axes");
+  EXPECT_EQ(failure([](Call* c) {
+              c->q = ones({1, 2, 3, 5, 4});
+            }),
+            name + "q has rank 5, expected 1 to 4");
   EXPECT_EQ(failure([](Call* c) {
               c->q = Tensor::empty({2, 3, 5, 4}, f64);
             }),

@@ -8,7 +8,6 @@
 #include "library/onednn/primitive_cache.h"
 #include "library/onednn/team.h"
 #include "library/onednn/winograd.h"
-#include "support/error.h"
 #include "support/poll.h"
 
 namespace tenon::onednn {
@@ -18,15 +17,8 @@ using dnnl::memory;
 using Dims = memory::dims;
 
 constexpr const library::Signature& kSignature = library::signature("onednn.convolution");
-constexpr std::string_view kName = kSignature.name;
-
-consteval size_t at(std::string_view argument) {
-  return library::argument(kSignature, argument);
-}
-
-[[noreturn]] void fail(const std::string& what) {
-  throw Error(ErrorKind::Runtime, cat(kName, ": ", what));
-}
+constexpr Position at{kSignature};
+constexpr Failure fail{kSignature};
 
 Convolution read(const AnyView* args, int32_t count) {
   require_arity(kSignature, count);
@@ -40,13 +32,13 @@ Convolution read(const AnyView* args, int32_t count) {
 }
 
 void check_tensors(const Convolution& c) {
-  require_f32(c.x, kName, "x");
+  require_f32(kSignature, c.x, "x");
   const int64_t rank = c.x.rank(), spatial = rank - 2;
   if (spatial < 1 || spatial > 3) fail(cat("x has rank ", rank, ", expected 3 to 5"));
-  require_f32(c.weights, kName, "weights", rank);
-  require_f32(c.out, kName, "out", rank);
-  if (c.bias) require_f32(c.bias, kName, "bias", 1);
-  if (c.residual) require_f32(c.residual, kName, "residual", rank);
+  require_f32(kSignature, c.weights, "weights", rank);
+  require_f32(kSignature, c.out, "out", rank);
+  if (c.bias) require_f32(kSignature, c.bias, "bias", 1);
+  if (c.residual) require_f32(kSignature, c.residual, "residual", rank);
   if (c.out->layout & LayoutWord::kReadOnly) fail("'out' is read-only");
 }
 

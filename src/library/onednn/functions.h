@@ -1,7 +1,8 @@
-// The packed functions of this folder, which register.cc registers.
+// The packed functions of this folder, which register.cc registers, and what their checks share.
 #pragma once
 
 #include "library/signatures/signatures.h"
+#include "object/shape.h"
 #include "object/tensor.h"
 
 namespace tenon::onednn {
@@ -17,11 +18,29 @@ inline const Tensor& optional_tensor(const AnyView& argument) {
   return argument.is_none() ? none : in_place<Tensor>(argument);
 }
 
-inline void require_arity(const library::Signature& function, int32_t count) {
-  if (static_cast<size_t>(count) == function.arity()) return;
-  throw Error(ErrorKind::Runtime,
-              cat(function.name, ": takes ", function.arity(), " arguments, got ", count));
-}
+// The position of an argument; a name that the signature lacks doesn't compile.
+struct Position {
+  const library::Signature& function;
+  consteval size_t operator()(std::string_view argument) const {
+    return library::argument(function, argument);
+  }
+};
+
+// Throws Runtime with the function's name.
+struct Failure {
+  const library::Signature& function;
+  [[noreturn]] void operator()(const std::string& what) const;
+};
+
+// Each of these throws Runtime with the function's name unless
+// it gets as many arguments as it has parameters,
+void require_arity(const library::Signature& function, int32_t count);
+// `tensor` is a compact f32 tensor on the CPU with that rank (-1: any rank),
+void require_f32(const library::Signature& function, const Tensor& tensor, const char* name,
+                 int64_t rank = -1);
+// `perm` is a permutation of that many axes, those of the tensor `name`.
+void require_permutation(const library::Signature& function, const Shape& perm, size_t rank,
+                         const char* name);
 
 // Their arguments are those of their signatures; errors are thrown.
 void convolution(const AnyView* args, int32_t count, Any* result);

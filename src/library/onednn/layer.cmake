@@ -3,12 +3,10 @@ target_link_libraries(${TARGET_NAME} PUBLIC DNNL::dnnl)
 # oneDNN uses OpenMP's threads; their number is set when a primitive runs.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 target_link_libraries(${TARGET_NAME} PUBLIC OpenMP::OpenMP_CXX)
-# The loops of Winograd's algorithm and of attention are compiled for each kind of vectors, and chosen when they run. A
-# build for debugging needs their speed, too: tests compute with them.
+# Loops are compiled for each kind of processor in kernel_sets.def, and chosen when they run. A build for debugging needs
+# their speed, too: tests compute with them.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(loops_options -O2 -ffp-contract=fast)
-  foreach(loops winograd attention)
-    set_property(SOURCE "${dir}/${loops}_avx2.cc" APPEND PROPERTY COMPILE_OPTIONS ${loops_options} -mavx2 -mfma)
-    set_property(SOURCE "${dir}/${loops}_avx512.cc" APPEND PROPERTY COMPILE_OPTIONS ${loops_options} -mavx512f -mfma)
-  endforeach()
+  set_property(SOURCE "${dir}/kernels_avx2.cc" APPEND PROPERTY COMPILE_OPTIONS ${loops_options} -mavx2 -mfma)
+  set_property(SOURCE "${dir}/kernels_avx512.cc" APPEND PROPERTY COMPILE_OPTIONS ${loops_options} -mavx512f -mfma)
 endif()

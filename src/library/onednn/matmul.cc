@@ -7,7 +7,6 @@
 #include "library/onednn/primitive_cache.h"
 #include "library/onednn/team.h"
 #include "object/shape.h"
-#include "support/error.h"
 #include "support/poll.h"
 
 namespace tenon::onednn {
@@ -17,30 +16,17 @@ using dnnl::memory;
 using Dims = memory::dims;
 
 constexpr const library::Signature& kSignature = library::signature("onednn.matmul");
-constexpr std::string_view kName = kSignature.name;
-
-consteval size_t at(std::string_view argument) {
-  return library::argument(kSignature, argument);
-}
-
-[[noreturn]] void fail(const std::string& what) {
-  throw Error(ErrorKind::Runtime, cat(kName, ": ", what));
-}
+constexpr Position at{kSignature};
+constexpr Failure fail{kSignature};
 
 // `tensor` with its axes permuted, and leading axes of size 1 up to `rank`.
-memory::desc permuted(const Tensor& tensor, const Shape& perm, size_t rank) {
+memory::desc permuted(const Tensor& tensor, const Shape& perm, size_t rank, const char* name) {
   const size_t own = static_cast<size_t>(tensor.rank());
-  if (perm.size() != own) fail("a permutation does not fit its operand");
+  require_permutation(kSignature, perm, own, name);
   Dims dims(rank, 1), strides(rank, 1);
-  std::vector<bool> seen(own, false);
   for (size_t i = 0; i < own; ++i) {
-    const int64_t axis = perm[i];
-    if (axis < 0 || axis >= static_cast<int64_t>(own) || seen[static_cast<size_t>(axis)]) {
-      fail("a permutation has a repeated or invalid axis");
-    }
-    seen[static_cast<size_t>(axis)] = true;
-    dims[rank - own + i] = tensor.dim(static_cast<int32_t>(axis));
-    strides[rank - own + i] = tensor.strides()[static_cast<size_t>(axis)];
+    dims[rank - own + i] = tensor.dim(static_cast<int32_t>(perm[i]));
+    strides[rank - own + i] = tensor.strides()[static_cast<size_t>(perm[i])];
   }
   // A leading axis gets the stride that it would have in a compact tensor.
   for (size_t i = rank - own; i-- > 0;) {
@@ -70,19 +56,20 @@ size_t rank_of(const Product& p) {
 }
 
 void check_tensors(const Product& p) {
-  require_f32(p.a, kName, "a");
-  require_f32(p.b, kName, "b");
-  if (p.bias) require_f32(p.bias, kName, "bias", 1);
+  require_f32(kSignature, p.a, "a");
+  require_f32(kSignature, p.b, "b");
+  if (p.bias) require_f32(kSignature, p.bias, "bias", 1);
   const size_t rank = rank_of(p);
   if (p.a.rank() < 2 || p.b.rank() < 2 || rank > 6) fail("operands have rank 2 to 6");
-  require_f32(p.out, kName, "out", static_cast<int64_t>(rank));
-  if (p.residual) require_f32(p.residual, kName, "residual", static_cast<int64_t>(rank));
+  require_f32(kSignature, p.out, "out", static_cast<int64_t>(rank));
+  if (p.residual) require_f32(kSignature, p.residual, "residual", static_cast<int64_t>(rank));
   if (p.out->layout & LayoutWord::kReadOnly) fail("'out' is read-only");
 }
 
 void check_sizes(const Product& p) {
   const size_t rank = rank_of(p);
-  const Dims a = permuted(p.a, p.a_perm, rank).dims(), b = permuted(p.b, p.b_perm, rank).dims();
+  const Dims a = permuted(p.a, p.a_perm, rank, "a").dims();
+  const Dims b = permuted(p.b, p.b_perm, rank, "b").dims();
   if (a[rank - 1] != b[rank - 2]) fail("the inner sizes of a and b differ");
   for (size_t i = 0; i < rank; ++i) {
     const int64_t expected = i + 2 == rank ? a[i] : i + 1 == rank ? b[i] : a[i] == 1 ? b[i] : a[i];
@@ -121,8 +108,8 @@ Layouts layouts(const Product& p) {
   const size_t rank = rank_of(p);
   Dims natural(rank);
   std::iota(natural.begin(), natural.end(), 0);
-  Layouts made{permuted(p.a, p.a_perm, rank), permuted(p.b, p.b_perm, rank),
-               permuted(p.out, Shape(natural), rank)};
+  Layouts made{permuted(p.a, p.a_perm, rank, "a"), permuted(p.b, p.b_perm, rank, "b"),
+               permuted(p.out, Shape(natural), rank, "out")};
   const Dims b = made.weights.dims();
   bool one_matrix = is_identity(p.a_perm) && static_cast<size_t>(p.a.rank()) == rank;
   for (size_t i = 0; i + 2 < rank; ++i) one_matrix = one_matrix && b[i] == 1;

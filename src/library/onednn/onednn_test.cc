@@ -110,7 +110,7 @@ TEST(MatMul, ShapesThatDoNotFitAreRefused) {
   EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), ones({2, 5}), Shape({1, 0})),
             "onednn.matmul: out has another shape");
   EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), ones({2, 4}), Shape({1, 1})),
-            "onednn.matmul: a permutation has a repeated or invalid axis");
+            "onednn.matmul: the permutation of 'a' is [1, 1], expected one of its 2 axes");
 }
 
 // Work that would take long is divided: the parts give what the whole would, and are polled

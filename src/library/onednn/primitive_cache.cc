@@ -238,14 +238,4 @@ dnnl::post_ops post_operations(const Plan& plan, bool has_residual, library::Act
   return ops;
 }
 
-void require_f32(const Tensor& tensor, std::string_view function, const char* name, int64_t rank) {
-  if (tensor && tensor.dtype() == f32 && tensor.device().device_type == kDLCPU &&
-      (tensor->layout & LayoutWord::kCompact) && (rank < 0 || tensor.rank() == rank)) {
-    return;
-  }
-  throw Error(ErrorKind::Runtime,
-              cat(function, ": '", name, "' is not a compact ",
-                  tensor_type_text(rank < 0 ? "*" : cat("rank=", rank), f32), " on the CPU"));
-}
-
 }  // namespace tenon::onednn

@@ -10,6 +10,7 @@
 
 #include "library/signatures/signatures.h"
 #include "object/tensor.h"
+#include "support/rounding.h"
 
 namespace tenon::onednn {
 
@@ -31,8 +32,7 @@ inline constexpr double kMostBetweenPolls = 8e8;
 inline int64_t at_most(double fitting, int64_t count) {
   if (fitting >= static_cast<double>(count)) return count;
   const auto most = std::max<int64_t>(1, static_cast<int64_t>(fitting));
-  const int64_t parts = (count + most - 1) / most;
-  return (count + parts - 1) / parts;
+  return ceil_div(count, ceil_div(count, most));
 }
 
 // A primitive and the layouts of its operands. `residual` has the layout of `out`; it is an operand
@@ -78,10 +78,5 @@ inline constexpr size_t kMaxPrimitives = 1024;
 // Post-operations of a plan whose `out` is known: + residual, then the activation.
 dnnl::post_ops post_operations(const Plan& plan, bool has_residual, library::Activation activation,
                                float alpha, float beta);
-
-// Throws Runtime with the function's name unless `tensor` is a compact f32 tensor on the CPU with
-// that rank (-1: any rank).
-void require_f32(const Tensor& tensor, std::string_view function, const char* name,
-                 int64_t rank = -1);
 
 }  // namespace tenon::onednn

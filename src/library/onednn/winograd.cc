@@ -1,33 +1,30 @@
 #include "library/onednn/winograd.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <limits>
 #include <memory>
 
 #include "device/parallel.h"
+#include "library/onednn/kernel_sets.h"
 #include "library/onednn/packed_weights.h"
 #include "library/onednn/team.h"
 #include "library/onednn/workspace.h"
 #include "support/poll.h"
+#include "support/rounding.h"
 
 namespace tenon::onednn {
 namespace {
 
-// Of a block: its weights are read from the second cache as often as it has tiles / 6, and from
-// memory once; its planes should stay near.
+// Each block reads its weights from L2 once per 6 tiles, and from memory once. Its planes should
+// stay in the caches.
 constexpr int64_t kProductsOfABlock = 2304;  // tiles * points
 constexpr int64_t kMostScratch = int64_t{10} << 20;
 // With fewer tiles for each thread, threads share each block instead of having blocks of their own:
 // otherwise each reads all weights for a few tiles.
 constexpr int64_t kTilesOfAThread = 32;
-constexpr int kLoopsOfABlock = 3;  // whose ends threads wait for
-
-int64_t up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
+constexpr int kLoopsOfABlock = 3;  // each ends in a barrier
 
 // What a convolution costs, in multiplications of a product at full speed: bench_convolutions
 // measures the terms. Weights come from memory, because a model's other layers have been in the
@@ -53,8 +50,8 @@ double direct_cost(const Convolution& c) {
 double winograd_cost(const Convolution& c, const WinogradKernels& kernels) {
   const auto channels = static_cast<double>(c.x.dim(3)),
              filters = static_cast<double>(c.out.dim(3));
-  const auto tiles = static_cast<double>(c.out.dim(0) * up(c.out.dim(1), kernels.tile) *
-                                         up(c.out.dim(2), kernels.tile));
+  const auto tiles = static_cast<double>(c.out.dim(0) * ceil_div(c.out.dim(1), kernels.tile) *
+                                         ceil_div(c.out.dim(2), kernels.tile));
   return static_cast<double>(kernels.points) * channels * filters * (tiles + cost::kPerWeight) +
          tiles * cost::per_transform(kernels.tile) * (channels + filters);
 }
@@ -81,8 +78,8 @@ WinogradImages images_of(const Convolution& c, int64_t tile) {
   const bool clips = c.activation == library::Activation::Clip;
   images.low = clips ? c.alpha : 0;
   images.high = clips ? c.beta : std::numeric_limits<float>::infinity();
-  images.tile_rows = up(images.out_height, tile);
-  images.tile_columns = up(images.out_width, tile);
+  images.tile_rows = ceil_div(images.out_height, tile);
+  images.tile_columns = ceil_div(images.out_width, tile);
   return images;
 }
 
@@ -114,10 +111,10 @@ class Winograd {
     const int64_t tile_bytes = kernels.points * 4 * (inputs_row() + products_row());
     const int64_t fitting = std::max<int64_t>(1, kMostScratch / tile_bytes);
     const int64_t most = std::min(kProductsOfABlock / kernels.points, fitting);
-    blocks_ = up(tiles_, most);
+    blocks_ = ceil_div(tiles_, most);
     shares_blocks_ = threads_ > 1 && tiles_ < kTilesOfAThread * threads_;
-    if (!shares_blocks_) blocks_ = std::min(tiles_, up(blocks_, threads_) * threads_);
-    most_tiles_ = up(tiles_, blocks_);
+    if (!shares_blocks_) blocks_ = std::min(tiles_, round_up(blocks_, threads_));
+    most_tiles_ = ceil_div(tiles_, blocks_);
   }
 
   // Whether all sums were finite.
@@ -174,7 +171,7 @@ class Winograd {
 
   void multiply(int64_t tiles, const WinogradPlanes& inputs, const WinogradPlanes& products) {
     const int64_t channels = images_.channels, filters = images_.filters;
-    const int64_t panels = up(filters, kernels_.panel);
+    const int64_t panels = ceil_div(filters, kernels_.panel);
     divide(kernels_.points * panels, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         poll();
@@ -201,18 +198,6 @@ class Winograd {
 
 }  // namespace
 
-std::span<const std::span<const WinogradKernels>> winograd_kernels() {
-#ifdef __x86_64__
-  static constexpr std::array<std::span<const WinogradKernels>, 2> sets = {kAvx512WinogradKernels,
-                                                                           kAvx2WinogradKernels};
-  static const bool has_avx512 = __builtin_cpu_supports("avx512f");
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return std::span(sets).subspan(has_avx512 ? 0 : has_avx2 ? 1 : 2);
-#else
-  return {};
-#endif
-}
-
 bool fits_winograd(const Convolution& c) {
   if (c.x.rank() != 4 || c.groups != 1 || !c.weights.constant()) return false;
   for (size_t i = 0; i < 2; ++i) {
@@ -226,9 +211,9 @@ bool fits_winograd(const Convolution& c) {
 }
 
 const WinogradKernels* choose_winograd(const Convolution& c) {
-  const auto sets = winograd_kernels();
-  if (!c.winograd || sets.empty() || !fits_winograd(c)) return nullptr;
-  const WinogradKernels &four = sets.front()[0], &two = sets.front()[1];
+  const auto kernels = kernel_sets().front()->winograd;
+  if (!c.winograd || kernels.empty() || !fits_winograd(c)) return nullptr;
+  const WinogradKernels &four = kernels[0], &two = kernels[1];
   const double of_four = winograd_cost(c, four), of_two = winograd_cost(c, two);
   const bool takes_four = of_four < cost::kWorthMemory * of_two;
   if ((takes_four ? of_four : of_two) > cost::kWorthIt * direct_cost(c)) return nullptr;

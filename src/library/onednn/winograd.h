@@ -6,15 +6,10 @@
 // errors.
 #pragma once
 
-#include <span>
-
 #include "library/onednn/convolution.h"
 #include "library/onednn/winograd_kernels.h"
 
 namespace tenon::onednn {
-
-// Sets of kernels that this processor can run, the fastest first: for tiles of 4, then of 2.
-std::span<const std::span<const WinogradKernels>> winograd_kernels();
 
 // Whether run_winograd can compute it: 3 by 3, stride 1, one group, constant weights, channels and
 // filters that fill vectors, and no activation but Relu and Clip.

@@ -58,10 +58,4 @@ struct WinogradKernels {
                             const WinogradPlanes& from);
 };
 
-#ifdef __x86_64__
-// Of tiles of 4 and of 2.
-extern const WinogradKernels kAvx512WinogradKernels[2];
-extern const WinogradKernels kAvx2WinogradKernels[2];
-#endif
-
 }  // namespace tenon::onednn

@@ -1,34 +1,24 @@
-// The kernels of winograd_kernels.h as templates, which winograd_avx2.cc and winograd_avx512.cc
-// instantiate with their processor's vectors. Everything here is a template over these, so that no
-// other source can share the code that one of them compiles.
+// The kernels of winograd_kernels.h as templates, which kernels_avx512.cc and its like instantiate
+// with their processor's vectors. Everything here is a template over these, so that no other source
+// can share the code that one of them compiles.
 #pragma once
 
+#include "library/onednn/vector_product.h"
 #include "library/onednn/winograd_kernels.h"
 #include "library/onednn/winograd_transforms.h"
 
 namespace tenon::onednn {
 
-// Vectors of kLanes floats. A product's block of kRows x kVectors vectors stays in registers.
 template <int kLanes, int kRows, int kVectors>
 struct WinogradLoops {
-  typedef float Floats __attribute__((vector_size(kLanes * 4)));
-  typedef float AnyFloats __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+  using Products = VectorProduct<kLanes, kRows, kVectors>;
+  using Floats = typename Products::Floats;
   // As many doubles as a register has.
   typedef double Doubles __attribute__((vector_size(kLanes * 4)));
   typedef float HalfFloats __attribute__((vector_size(kLanes * 2)));
   typedef float AnyHalfFloats __attribute__((vector_size(kLanes * 2), aligned(4), may_alias));
 
-  static constexpr int64_t kPanel = kVectors * kLanes;
-  static constexpr int64_t kLine = 64;  // bytes of a cache line
-
-  [[gnu::always_inline]] static inline Floats load(const float* from) {
-    return *reinterpret_cast<const AnyFloats*>(from);
-  }
-  [[gnu::always_inline]] static inline void store(float* to, const Floats& value) {
-    *reinterpret_cast<AnyFloats*>(to) = value;
-  }
-  // GCC doesn't drop the addition of 0 instead, which changes -0.
-  [[gnu::always_inline]] static inline Floats all(float value) { return value - Floats{}; }
+  static constexpr int64_t kPanel = Products::kPanel;
 
   template <class To, class From>
   [[gnu::always_inline]] static inline To converted(const From& value) {
@@ -54,7 +44,7 @@ struct WinogradLoops {
         for (int i = 0; i < kIn; ++i)
           Transforms::template filter<double>(half + i * kTaps, 1, all + i * kIn, 1);
         const int64_t start = k / kPanel * kPanel;
-        const int64_t width = lesser(kPanel, filters - start);
+        const int64_t width = Products::lesser(kPanel, filters - start);
         float* at = to + start * channels + c * width + (k - start);
         for (int p = 0; p < kIn * kIn; ++p, at += channels * filters)
           *reinterpret_cast<AnyHalfFloats*>(at) = converted<HalfFloats>(all[p]);
@@ -76,7 +66,7 @@ struct WinogradLoops {
         for (int j = 0; j < kIn; ++j) {
           Floats column[kIn];
 #pragma GCC unroll 8
-          for (int i = 0; i < kIn; ++i) column[i] = load(pixels[i * kIn + j] + c);
+          for (int i = 0; i < kIn; ++i) column[i] = Products::load(pixels[i * kIn + j] + c);
           Transforms::template input<float>(column, 1, half + j, kIn);
         }
 #pragma GCC unroll 8
@@ -84,29 +74,10 @@ struct WinogradLoops {
           Floats points[kIn];
           Transforms::template input<float>(half + i * kIn, 1, points, 1);
 #pragma GCC unroll 8
-          for (int j = 0; j < kIn; ++j) store(row + (i * kIn + j) * to.plane + c, points[j]);
+          for (int j = 0; j < kIn; ++j)
+            Products::store(row + (i * kIn + j) * to.plane + c, points[j]);
         }
       }
-    }
-  }
-
-  static void multiply(int64_t rows, int64_t channels, int64_t width, const float* inputs,
-                       int64_t inputs_row, const float* weights, const float* next, float* products,
-                       int64_t products_row) {
-    // Blocks of about the same number of rows. The first ones read the weights from the caches
-    // beyond the second, or from memory, unless the blocks of the panel before fetch them, each a
-    // part of one line for each channel.
-    const int64_t blocks = (rows + kRows - 1) / kRows, parts = width * 4 / kLine;
-    for (int64_t b = 0; b < blocks; ++b) {
-      const int64_t first = rows * b / blocks, end = rows * (b + 1) / blocks;
-      const Product product{channels,
-                            inputs + first * inputs_row,
-                            inputs_row,
-                            weights,
-                            next + lesser(b, parts - 1) * channels * (kLine / 4),
-                            products + first * products_row,
-                            products_row};
-      multiply_block<1, 1>(end - first, width / kLanes, product);
     }
   }
 
@@ -118,8 +89,8 @@ struct WinogradLoops {
     Floats zero = {};  // NaN as soon as a sum isn't finite
     for (int64_t t = 0; t < count; ++t) {
       const Place place = place_of<kTile>(images, first + t);
-      const int64_t rows = lesser(kTile, images.out_height - place.row);
-      const int64_t columns = lesser(kTile, images.out_width - place.column);
+      const int64_t rows = Products::lesser(kTile, images.out_height - place.row);
+      const int64_t columns = Products::lesser(kTile, images.out_width - place.column);
       const int64_t pixel =
           (place.image * images.out_height + place.row) * images.out_width + place.column;
       for (int64_t k = 0; k < images.filters; k += kLanes) {
@@ -129,10 +100,11 @@ struct WinogradLoops {
         for (int j = 0; j < kIn; ++j) {
           Floats column[kIn];
 #pragma GCC unroll 8
-          for (int i = 0; i < kIn; ++i) column[i] = load(row + (i * kIn + j) * from.plane);
+          for (int i = 0; i < kIn; ++i)
+            column[i] = Products::load(row + (i * kIn + j) * from.plane);
           Transforms::template output<float>(column, 1, half + j, kIn);
         }
-        const Floats bias = images.bias ? load(images.bias + k) : Floats{};
+        const Floats bias = images.bias ? Products::load(images.bias + k) : Floats{};
 #pragma GCC unroll 8
         for (int i = 0; i < kTile; ++i) {
           if (i >= rows) break;
@@ -149,7 +121,7 @@ struct WinogradLoops {
       }
     }
     float zeros[kLanes];
-    store(zeros, zero);
+    Products::store(zeros, zero);
     for (float lane : zeros) {
       if (lane != 0) return false;
     }
@@ -163,16 +135,11 @@ struct WinogradLoops {
             kPanel,
             transform_weights<kTile>,
             transform_inputs<kTile>,
-            multiply,
+            Products::multiply,
             transform_outputs<kTile>};
   }
 
  private:
-  // std::min could be shared with other sources.
-  static int64_t lesser(int64_t a, int64_t b) {
-    return a < b ? a : b;
-  }
-
   struct Place {
     int64_t image, row, column;  // the first output
   };
@@ -199,63 +166,15 @@ struct WinogradLoops {
     }
   }
 
-  // Of a block of rows with a panel.
-  struct Product {
-    int64_t channels;
-    const float* inputs;
-    int64_t inputs_row;
-    const float *weights, *fetched;
-    float* products;
-    int64_t products_row;
-  };
-
-  // Multiplies a block of `rows` and `vectors`, which are at least kM and kN.
-  template <int kM, int kN>
-  [[gnu::always_inline]] static inline void multiply_block(int64_t rows, int64_t vectors,
-                                                           const Product& product) {
-    if constexpr (kM < kRows) {
-      if (rows > kM) return multiply_block<kM + 1, kN>(rows, vectors, product);
-    }
-    if constexpr (kN < kVectors) {
-      if (vectors > kN) return multiply_block<kM, kN + 1>(rows, vectors, product);
-    }
-    multiply_registers<kM, kN>(product);
-  }
-
-  template <int kM, int kN>
-  [[gnu::noinline]] static void multiply_registers(const Product& product) {
-    const float *const inputs = product.inputs, *weights = product.weights;
-    const char* fetched = reinterpret_cast<const char*>(product.fetched);
-    Floats sums[kM][kN] = {};
-    for (int64_t c = 0; c < product.channels; ++c, weights += kN * kLanes, fetched += kLine) {
-      __builtin_prefetch(fetched, 0, 2);
-      Floats factors[kN];
-#pragma GCC unroll 16
-      for (int j = 0; j < kN; ++j) factors[j] = load(weights + j * kLanes);
-#pragma GCC unroll 16
-      for (int i = 0; i < kM; ++i) {
-        const Floats input = all(inputs[i * product.inputs_row + c]);
-#pragma GCC unroll 16
-        for (int j = 0; j < kN; ++j) sums[i][j] += input * factors[j];
-      }
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < kM; ++i) {
-#pragma GCC unroll 16
-      for (int j = 0; j < kN; ++j)
-        store(product.products + i * product.products_row + j * kLanes, sums[i][j]);
-    }
-  }
-
   [[gnu::always_inline]] static inline void finish(const WinogradImages& images, int64_t at,
                                                    Floats value) {
-    if (images.residual) value += load(images.residual + at);
+    if (images.residual) value += Products::load(images.residual + at);
     if (images.clamps) {
-      const Floats low = all(images.low), high = all(images.high);
+      const Floats low = Products::all(images.low), high = Products::all(images.high);
       value = value > low ? value : low;
       value = value < high ? value : high;
     }
-    store(images.out + at, value);
+    Products::store(images.out + at, value);
   }
 };
 

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "device/parallel.h"
+#include "library/onednn/kernel_sets.h"
 #include "library/onednn/onednn_testing.h"
 #include "library/onednn/winograd_transforms.h"
 
@@ -127,8 +128,8 @@ bool run_with(const ConvolutionCall& c, const WinogradKernels& kernels) {
 
 template <class F>
 void with_all_kernels(F&& f) {
-  for (const auto& set : onednn::winograd_kernels()) {
-    for (const WinogradKernels& kernels : set) {
+  for (const onednn::KernelSet* set : onednn::kernel_sets()) {
+    for (const WinogradKernels& kernels : set->winograd) {
       SCOPED_TRACE(cat("tiles of ", kernels.tile, ", panels of ", kernels.panel));
       f(kernels);
     }
@@ -268,7 +269,7 @@ TEST(Winograd, FindsInfinitiesThatMeetZeros) {
 }
 
 TEST(Winograd, IsChosenOnlyWhereAllowed) {
-  if (onednn::winograd_kernels().empty()) GTEST_SKIP() << "needs AVX2";
+  if (onednn::kernel_sets().front()->winograd.empty()) GTEST_SKIP() << "needs AVX2";
   ConvolutionCall allowed = call_of(1, 40, 40, 32, 32, {1, 1, 1, 1}), forbidden = allowed;
   forbidden.out = ones({1, 40, 40, 32});
   forbidden.winograd = 0;
@@ -324,7 +325,7 @@ TEST(Winograd, RefusesSizesThatDoNotFit) {
 }
 
 TEST(Winograd, PollsAndStops) {
-  if (onednn::winograd_kernels().empty()) GTEST_SKIP() << "needs AVX2";
+  if (onednn::kernel_sets().front()->winograd.empty()) GTEST_SKIP() << "needs AVX2";
   const ConvolutionCall c = call_of(1, 60, 60, 64, 64, {1, 1, 1, 1});
   const ThreadsScope one(1);  // a loop's threads poll for the call's context
   CountingPoller poller;
@@ -359,7 +360,7 @@ TEST(Winograd, TransformsWeightsOncePerShape) {
 }
 
 TEST(Winograd, TransformsWeightsOncePerConstant) {
-  if (onednn::winograd_kernels().empty()) GTEST_SKIP() << "needs AVX2";
+  if (onednn::kernel_sets().front()->winograd.empty()) GTEST_SKIP() << "needs AVX2";
   register_onednn();
   auto kept = [] { return function_named("onednn.packed_count")().as<int64_t>(); };
   function_named("onednn.forget_unused")();

@@ -1,0 +1,111 @@
+// Vectors of one kind of processor, and the matrix product that Winograd's algorithm and attention
+// share. It computes a block of the result in registers, like the micro-kernels of BLIS (F. Van Zee
+// and R. van de Geijn, "BLIS: A Framework for Rapidly Instantiating BLAS Functionality", 2015).
+//
+// Everything here is a template, because each kernels_*.cc compiles it with its processor's
+// instructions: a function that isn't could be shared with other sources.
+#pragma once
+
+#include <cstdint>
+
+namespace tenon::onednn {
+
+// Vectors of kLanes floats. A block of kRows x kVectors of them stays in registers.
+template <int kLanes, int kRows, int kVectors>
+struct VectorProduct {
+  typedef float Floats __attribute__((vector_size(kLanes * 4)));
+
+  static constexpr int64_t kPanel = kVectors * kLanes;
+
+  [[gnu::always_inline]] static inline Floats load(const float* from) {
+    return *reinterpret_cast<const AnyFloats*>(from);
+  }
+  [[gnu::always_inline]] static inline void store(float* to, const Floats& value) {
+    *reinterpret_cast<AnyFloats*>(to) = value;
+  }
+  // GCC doesn't drop the addition of 0 instead, which changes -0.
+  [[gnu::always_inline]] static inline Floats all(float value) { return value - Floats{}; }
+
+  // std::min could be shared with other sources.
+  [[gnu::always_inline]] static inline int64_t lesser(int64_t a, int64_t b) {
+    return a < b ? a : b;
+  }
+
+  // products[rows, width] = inputs[rows, channels] x weights[channels, width]; `width` is a
+  // multiple of kLanes up to kPanel. The order of a sum depends on nothing but `channels`.
+  // Meanwhile it fetches as many weights from `next`.
+  static void multiply(int64_t rows, int64_t channels, int64_t width, const float* inputs,
+                       int64_t inputs_row, const float* weights, const float* next, float* products,
+                       int64_t products_row) {
+    // Blocks of about the same number of rows. The first ones read the weights from the caches
+    // beyond the second, or from memory, unless the blocks of the panel before fetch them, each a
+    // part of one line for each channel.
+    const int64_t blocks = (rows + kRows - 1) / kRows, parts = width * 4 / kLine;
+    for (int64_t b = 0; b < blocks; ++b) {
+      const int64_t first = rows * b / blocks, end = rows * (b + 1) / blocks;
+      const Block block{channels,
+                        inputs + first * inputs_row,
+                        inputs_row,
+                        weights,
+                        next + lesser(b, parts - 1) * channels * (kLine / 4),
+                        products + first * products_row,
+                        products_row};
+      multiply_block<1, 1>(end - first, width / kLanes, block);
+    }
+  }
+
+ private:
+  typedef float AnyFloats __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+
+  static constexpr int64_t kLine = 64;  // bytes of a cache line
+
+  // A block of rows with a panel of the weights.
+  struct Block {
+    int64_t channels;
+    const float* inputs;
+    int64_t inputs_row;
+    const float *weights, *fetched;
+    float* products;
+    int64_t products_row;
+  };
+
+  // Multiplies a block of `rows` and `vectors`, which are at least kM and kN.
+  template <int kM, int kN>
+  [[gnu::always_inline]] static inline void multiply_block(int64_t rows, int64_t vectors,
+                                                           const Block& block) {
+    if constexpr (kM < kRows) {
+      if (rows > kM) return multiply_block<kM + 1, kN>(rows, vectors, block);
+    }
+    if constexpr (kN < kVectors) {
+      if (vectors > kN) return multiply_block<kM, kN + 1>(rows, vectors, block);
+    }
+    multiply_registers<kM, kN>(block);
+  }
+
+  template <int kM, int kN>
+  [[gnu::noinline]] static void multiply_registers(const Block& block) {
+    const float *const inputs = block.inputs, *weights = block.weights;
+    const char* fetched = reinterpret_cast<const char*>(block.fetched);
+    Floats sums[kM][kN] = {};
+    for (int64_t c = 0; c < block.channels; ++c, weights += kN * kLanes, fetched += kLine) {
+      __builtin_prefetch(fetched, 0, 2);
+      Floats factors[kN];
+#pragma GCC unroll 16
+      for (int j = 0; j < kN; ++j) factors[j] = load(weights + j * kLanes);
+#pragma GCC unroll 16
+      for (int i = 0; i < kM; ++i) {
+        const Floats input = all(inputs[i * block.inputs_row + c]);
+#pragma GCC unroll 16
+        for (int j = 0; j < kN; ++j) sums[i][j] += input * factors[j];
+      }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kM; ++i) {
+#pragma GCC unroll 16
+      for (int j = 0; j < kN; ++j)
+        store(block.products + i * block.products_row + j * kLanes, sums[i][j]);
+    }
+  }
+};
+
+}  // namespace tenon::onednn
