@@ -163,10 +163,12 @@ bool is_strings(DLDataType type) {
 }
 
 Value string_tensor(nb::handle array) {
+  // A subclass may have other methods, whose results needn't fit each other.
+  const nb::object plain = nb::module_::import_("numpy").attr("asarray")(array);
   // Nested in no list, whatever the rank; a str or bytes each, which the list keeps alive.
-  const nb::object list = array.attr("ravel")().attr("tolist")();
+  const nb::object list = plain.attr("ravel")().attr("tolist")();
   std::vector<tenon_text> texts;
-  for (nb::handle item : nb::borrow<nb::list>(list)) {
+  for (nb::handle item : nb::cast<nb::list>(list)) {
     Py_ssize_t size = 0;
     if (PyUnicode_Check(item.ptr())) {
       const char* text = PyUnicode_AsUTF8AndSize(item.ptr(), &size);
@@ -185,7 +187,7 @@ Value string_tensor(nb::handle array) {
     }
   }
   std::vector<int64_t> shape;
-  for (nb::handle size : nb::borrow<nb::tuple>(array.attr("shape")))
+  for (nb::handle size : nb::cast<nb::tuple>(plain.attr("shape")))
     shape.push_back(nb::cast<int64_t>(size));
   Value out;
   check(tenon_string_tensor_create(texts.data(), shape.data(), static_cast<int32_t>(shape.size()),

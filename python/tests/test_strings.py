@@ -464,6 +464,20 @@ def test_what_python_gets(identity):
             export()
 
 
+def test_methods_of_a_subclass_are_not_trusted(identity):
+    class Odd(np.ndarray):
+        shape = (100_000,)
+
+        def ravel(self):
+            return self
+
+        def tolist(self):
+            return 5
+
+    given = np.array(["é", "b"], dtype=object)
+    assert identity(given.view(Odd)).tolist() == ["é", "b"]
+
+
 def test_what_is_refused(identity):
     with pytest.raises(TypeError, match="unless each element is a str, or bytes of UTF-8; this one holds 1"):
         identity(np.array(["a", 1], dtype=object))

@@ -32,7 +32,8 @@ bool is_utf8(std::string_view text) {
 
 uint32_t take_code_point(std::string_view& text) {
   const auto first = static_cast<unsigned char>(text[0]);
-  const size_t n = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  const size_t whole = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  const size_t n = whole < text.size() ? whole : text.size();
   uint32_t point = n == 1 ? first : first & (0x7fu >> n);
   for (size_t i = 1; i < n; ++i) point = point << 6 | (static_cast<unsigned char>(text[i]) & 63u);
   text.remove_prefix(n);

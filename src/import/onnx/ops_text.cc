@@ -4,6 +4,7 @@
 
 #include "import/onnx/node_context.h"
 #include "support/text.h"
+#include "support/utf8.h"
 
 namespace tenon::onnx {
 
@@ -29,8 +30,10 @@ Operands string_concat(NodeContext& cx) {
 
 Operands string_split(NodeContext& cx) {
   const int64_t most = cx.attr_int("maxsplit", kNoLimit);
+  const std::string delimiter = cx.attr_string("delimiter", "");
+  if (!is_utf8(delimiter)) cx.invalid(cat("delimiter=", quoted(delimiter)), "UTF-8");
   return cx.b.ops("text_split", {cx.in(0)},
-                  attrs({{"delimiter", String(cx.attr_string("delimiter", ""))},
+                  attrs({{"delimiter", String(delimiter)},
                          {"most", most < 0 ? kNoLimit : most}}));  // negative in Python: no limit
 }
 

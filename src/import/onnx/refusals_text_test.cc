@@ -24,6 +24,15 @@ TEST_F(RefusalsOfText, StringNormalizer) {
   });
 }
 
+TEST_F(RefusalsOfText, StringSplit) {
+  broken({{"StringSplit",
+           20,
+           {"s n"},
+           {M::text("delimiter", "\xa9")},
+           "delimiter=\"\\xa9\"",
+           "UTF-8"}});
+}
+
 TEST_F(RefusalsOfText, Casts) {
   unsupported(
       {{"Cast", 17, {"s n"}, {M::integer("to", 9)}, "a cast of strings to bool not implemented"}});

@@ -147,8 +147,7 @@ Plan make(const Product& p, const Layouts& layouts) {
 
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  attributes.set_post_ops(
-      post_operations(plan, bool(p.residual), p.activation, p.alpha, p.beta));
+  attributes.set_post_ops(post_operations(plan, bool(p.residual), p.activation, p.alpha, p.beta));
   memory::desc weights = plan.given_weights;
   if (p.b.constant()) {
     weights = {weights.dims(), memory::data_type::f32, memory::format_tag::any};

@@ -20,7 +20,7 @@ void register_split(Registration& functions);
 
 // Of arguments that must be strings of tensors; an error names the function and the argument.
 Strings strings_of(std::string_view function, std::string_view name, const Tensor& t);
-// An argument that must be one string.
+// An argument that must be one string, in UTF-8.
 std::string_view string_of(std::string_view function, std::string_view name, const Any& value);
 
 // The simple mapping of Unicode's character database, of one code point to one.

@@ -7,6 +7,7 @@
 #include "library/text/functions.h"
 #include "support/poll.h"
 #include "support/sort_numbers.h"
+#include "support/utf8.h"
 
 namespace tenon::text {
 
@@ -23,7 +24,10 @@ std::string_view string_of(std::string_view function, std::string_view name, con
   if (!String::accepts(value)) {
     fail(function, cat("'", name, "' is ", type_name(value.type_index), ", expected a string"));
   }
-  return value.as<std::string_view>();
+  const auto text = value.as<std::string_view>();
+  // Parts of it, or what it is taken from, become strings of tensors.
+  if (!is_utf8(text)) fail(function, cat("'", name, "' is not valid UTF-8: ", quoted(text)));
+  return text;
 }
 
 namespace {

@@ -43,19 +43,20 @@ Decimal decimal_of(const char* begin, const char* end) {
 // The fewest digits of a positive number that read back to it in its type.
 Decimal shortest(double value, DataType dtype) {
   char room[64];
-  const auto made = [&](auto number, auto... precision) {
+  const auto write = [&](auto number, auto... precision) -> const char* {  // returns its end
     const auto [end, error] = std::to_chars(room, room + sizeof room, number,
                                             std::chars_format::scientific, precision...);
     TENON_ASSERT(error == std::errc(), "a number is longer than its room");
-    return decimal_of(room, end);
+    return end;
   };
-  if (dtype == f64) return made(value);
-  if (dtype == f32) return made(static_cast<float>(value));
+  if (dtype == f64) return decimal_of(room, write(value));
+  if (dtype == f32) return decimal_of(room, write(static_cast<float>(value)));
   for (int digits = 0;; ++digits) {
-    Decimal found = made(value, digits);
+    const char* end = write(value, digits);
     double back = 0;
-    std::from_chars(room, room + sizeof room, back);
-    if (digits > 8 || narrow_bits(dtype, back) == narrow_bits(dtype, value)) return found;
+    std::from_chars(room, end, back);
+    if (digits > 8 || narrow_bits(dtype, back) == narrow_bits(dtype, value))
+      return decimal_of(room, end);
   }
 }
 

@@ -104,6 +104,9 @@ TEST(Split, FillsUpToTheLongest) {
             "tenon.text.split: 'delimiter' is int, expected a string");
   EXPECT_EQ(failure("tenon.text.split", texts({"a"}), String(""), -1),
             "tenon.text.split: 'most' is -1, expected 0 or more");
+  // Splitting é there would leave half of it.
+  EXPECT_EQ(failure("tenon.text.split", texts({"\xc3\xa9"}), String("\xa9"), 1),
+            "tenon.text.split: 'delimiter' is not valid UTF-8: \"\\xa9\"");
 }
 
 TEST(Case, MapsSingleCharacters) {
