@@ -36,7 +36,9 @@ SETS = {
 }
 REFUSED = ("complex64", "complex128", "float6e2m3", "float6e3m2")
 # Types that ONNX allows and that operators refuse.
-EXCEPTIONS = {"string": ("Col2Im", "GridSample", "NonZero", "Resize", "Trilu")}
+EXCEPTIONS = {"string": ("Col2Im", "GridSample", "NonZero", "Resize", "Trilu", "Upsample")}
+# What types alone don't tell.
+NOTES = {"Cast": "not from string to bool", "CastLike": "not from string to bool"}
 HELD = {"seq": "sequences", "optional": "optional values", "map": "maps"}
 
 HEAD = """# ONNX operators
@@ -105,6 +107,8 @@ def row_of(schemas, since, least):
     }
     parts = [f"{', '.join(names)}: {types}" for types, names in variables.items() if types]
     parts += sorted({", ".join(types_of([text], newest.name)) for text in fixed})
+    if newest.name in NOTES:
+        parts.append(NOTES[newest.name])
     return f"| {newest.name} | {', '.join(map(str, versions))} | {'; '.join(parts)} |"
 
 
