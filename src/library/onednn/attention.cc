@@ -117,7 +117,7 @@ class Attention {
 
   // The scratch memory of a part of a head.
   struct Space {
-    float *keys, *values, *rows, *scores, *products, *sums, *mask;
+    float *keys, *values, *rows, *scores, *products, *part, *sums, *mask;
     int64_t block;  // rows
     int64_t scores_row, products_row;
   };
@@ -126,6 +126,26 @@ class Attention {
   // part: both ways add in different orders, and results must not depend on the number of threads.
   bool has_few_rows() const {
     return out_.dims[kRow] < kRowsAtOnce && k_.strides[kRow] == 1 && v_.strides[kColumn] == 1;
+  }
+
+  // How many keys are packed or multiplied between two polls, unless there are fewer.
+  int64_t keys_of_part() const {
+    const int64_t fitting = kMostOfPart / std::max<int64_t>(1, std::max(depth(), width()));
+    return std::max(kWholePanels, fitting / kWholePanels * kWholePanels);
+  }
+
+  // Calls `each` with the first key and the number of each part: once, if there are no keys.
+  template <class Each>
+  void for_each_part(const Each& each) const {
+    const int64_t most = keys_of_part();
+    for (int64_t key = 0; key == 0 || key < keys(); key += most) {
+      poll();
+      each(key, std::min(most, keys() - key));
+    }
+  }
+
+  static Strided from(const Strided& matrix, int64_t row, int64_t column) {
+    return {matrix.data + row * matrix.row + column * matrix.column, matrix.row, matrix.column};
   }
 
   void run_rows(int64_t head, int64_t first, int64_t end) {
@@ -137,12 +157,13 @@ class Attention {
     space.scores_row = round_up(keys(), loops.lanes);
     space.products_row = round_up(width(), loops.lanes);
     space.block = std::min(end - first, rows_of_block(space.scores_row));
-    const std::array<std::pair<float**, int64_t>, 7> parts = {{
+    const std::array<std::pair<float**, int64_t>, 8> parts = {{
         {&space.keys, packs ? depth() * space.scores_row : 0},
         {&space.values, packs ? keys() * space.products_row : 0},
         {&space.rows, space.block * depth()},
         {&space.scores, space.block * space.scores_row},
         {&space.products, space.block * space.products_row},
+        {&space.part, keys() > keys_of_part() ? space.block * space.products_row : 0},
         {&space.sums, space.block},
         {&space.mask, mask_.data ? space.block * keys() : 0},
     }};
@@ -157,35 +178,41 @@ class Attention {
     }
     const Strided k = k_.matrix(batch, head), v = v_.matrix(batch, head);
     if (packs) {
-      poll();
-      loops.pack(k, depth(), keys(), space.keys);
-      poll();
-      loops.pack(v, keys(), width(), space.values);
+      for_each_part([&](int64_t key, int64_t count) {
+        loops.pack(from(k, 0, key), depth(), count, space.keys + key * depth());
+        loops.pack(from(v, key, 0), count, width(), space.values + key * space.products_row);
+      });
     }
     for (int64_t row = first; row < end; row += space.block) {
-      poll();
       const int64_t rows = std::min(space.block, end - row);
       const Strided q = rows_from(q_.matrix(batch, head), row, rows, depth(), space.rows);
-      if (packs) {
-        loops.multiply(rows, depth(), keys(), q.data, q.row, space.keys, space.scores,
-                       space.scores_row);
-      } else {
+      for_each_part([&](int64_t key, int64_t count) {
+        if (packs) {
+          return loops.multiply(rows, depth(), count, q.data, q.row, space.keys + key * depth(),
+                                space.scores + key, space.scores_row);
+        }
         for (int64_t r = 0; r < rows; ++r)
-          loops.dot_rows(keys(), depth(), q.data + r * q.row, k.data, k.column,
-                         space.scores + r * space.scores_row);
-      }
+          loops.dot_rows(count, depth(), q.data + r * q.row, k.data + key * k.column, k.column,
+                         space.scores + r * space.scores_row + key);
+      });
       Strided mask{};
       if (mask_.data) mask = rows_from(mask_.matrix(batch, head), row, rows, keys(), space.mask);
       loops.exponentials(rows, keys(), scale_, mask.data, mask.row, space.scores, space.scores_row,
                          space.sums);
-      if (packs) {
-        loops.multiply(rows, keys(), width(), space.scores, space.scores_row, space.values,
-                       space.products, space.products_row);
-      } else {
-        for (int64_t r = 0; r < rows; ++r)
-          loops.sum_rows(keys(), width(), space.scores + r * space.scores_row, v.data, v.row,
-                         space.products + r * space.products_row);
-      }
+      for_each_part([&](int64_t key, int64_t count) {
+        float* const to = key == 0 ? space.products : space.part;
+        const float* const scores = space.scores + key;
+        if (packs) {
+          loops.multiply(rows, count, width(), scores, space.scores_row,
+                         space.values + key * space.products_row, to, space.products_row);
+        } else {
+          for (int64_t r = 0; r < rows; ++r)
+            loops.sum_rows(count, width(), scores + r * space.scores_row, v.data + key * v.row,
+                           v.row, to + r * space.products_row);
+        }
+        if (key == 0) return;
+        for (int64_t i = 0; i < rows * space.products_row; ++i) space.products[i] += to[i];
+      });
       store(batch, head, row, rows, space);
     }
   }
@@ -203,11 +230,11 @@ class Attention {
   // Rows whose elements are neighbours: where they lie, or copied.
   static Strided rows_from(const Strided& matrix, int64_t first, int64_t rows, int64_t columns,
                            float* copy) {
-    const Strided from{matrix.data + first * matrix.row, matrix.row, matrix.column};
-    if (from.column == 1) return from;
+    const Strided wanted = from(matrix, first, 0);
+    if (wanted.column == 1) return wanted;
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t c = 0; c < columns; ++c)
-        copy[r * columns + c] = from.data[r * from.row + c * from.column];
+        copy[r * columns + c] = wanted.data[r * wanted.row + c * wanted.column];
     }
     return {copy, columns, 1};
   }
@@ -220,6 +247,7 @@ class Attention {
   static constexpr int64_t kLine = 16;              // floats of a cache line
   static constexpr int64_t kRowsAtOnce = 6;         // that `multiply` keeps in registers
   static constexpr int64_t kMostScores = 64 << 10;  // floats of a block's
+  static constexpr int64_t kMostOfPart = 4 << 20;   // floats of keys or values, some 5 ms
 
   Matrices q_, k_, v_, mask_, out_;
   float scale_;

@@ -11,6 +11,9 @@ struct Strided {
   int64_t row, column;
 };
 
+// A multiple of the columns that any kernel set multiplies at once.
+inline constexpr int64_t kWholePanels = 64;
+
 struct AttentionKernels {
   int64_t lanes;  // of a vector
 

@@ -15,6 +15,7 @@ struct AttentionLoops {
   typedef int32_t Integers __attribute__((vector_size(kLanes * 4)));
 
   static constexpr int64_t kPanel = Products::kPanel;
+  static_assert(kWholePanels % kPanel == 0);
 
   static void pack(const Strided& from, int64_t depth, int64_t columns, float* to) {
     for (int64_t start = 0; start < columns; start += kPanel) {

@@ -124,6 +124,27 @@ TEST(Attention, AgreesWithItsDefinition) {
   }
 }
 
+// So many keys are packed and multiplied in parts.
+TEST(Attention, OfManyKeys) {
+  std::mt19937 rng(7);
+  for (const int64_t rows : {3, 7}) {
+    Call call;
+    call.batch = call.heads = 1;
+    call.rows = rows;
+    call.keys = 10'001;
+    call.depth = call.width = 500;
+    call.k_perm = {0, 1, 3, 2};
+    call.scale = 0.1;
+    call.fill(&rng);
+    const ThreadsScope threads(1);
+    CountingPoller poller;
+    const Poller::Scope scope(&poller);
+    ASSERT_EQ(call.run(), "a value");
+    EXPECT_GE(poller.polls, 4);
+    EXPECT_LT(call.error(), 1e-5);
+  }
+}
+
 TEST(Attention, DoesNotDependOnThreads) {
   std::mt19937 rng(7);
   for (const int64_t rows : {1, 2, 5, 6, 7, 8, 11, 13, 24, 200}) {

@@ -36,8 +36,8 @@ inline int64_t at_most(double fitting, int64_t count) {
 }
 
 // A primitive and the layouts of its operands. `residual` has the layout of `out`; it is an operand
-// or, if the primitive adds to what `out` holds, is copied there. Weights are packed if the primitive
-// requires another layout than the caller's.
+// or, if the primitive adds to what `out` holds, is copied there. Weights are packed if the
+// primitive requires another layout than the caller's.
 struct Plan {
   dnnl::primitive primitive;
   dnnl::memory::desc source, given_weights, weights, bias, out;
