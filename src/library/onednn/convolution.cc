@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "library/onednn/constant_product.h"
 #include "library/onednn/functions.h"
 #include "library/onednn/primitive_cache.h"
 #include "library/onednn/team.h"
@@ -256,7 +257,37 @@ void run_directly(const Convolution& c) {
   work > kMostBetweenPolls ? run_in_parts(c) : run_whole(c);
 }
 
+// Whether each pixel is multiplied with one constant matrix; then computes that in our own loops,
+// unless oneDNN's are better.
+bool run_by_pixel(const Convolution& c) {
+  const int32_t last = c.x.rank() - 1;
+  const int64_t channels = c.x.dim(last), filters = c.out.dim(last);
+  if (c.groups != 1 || c.weights.count() != channels * filters) return false;
+  const auto all = [](const Shape& shape, int64_t value) {
+    return std::ranges::all_of(shape.dims(), [&](int64_t v) { return v == value; });
+  };
+  if (!all(c.strides, 1) || !all(c.pads, 0)) return false;
+  check_sizes(c);
+  const auto floats = [](const Tensor& t) { return t ? t.data_as<float>() : nullptr; };
+  const ConstantProduct product{c.out.count() / filters,
+                                channels,
+                                filters,
+                                floats(c.x),
+                                c.weights,
+                                /*transposed=*/false,
+                                floats(c.bias),
+                                floats(c.residual),
+                                c.activation,
+                                c.alpha,
+                                c.beta,
+                                floats(c.out)};
+  if (!is_fast_constant_product(product)) return false;
+  run_constant_product(product);
+  return true;
+}
+
 void run(const Convolution& c) {
+  if (run_by_pixel(c)) return;
   if (c.winograd) {
     check_sizes(c);
     const WinogradKernels* kernels = choose_winograd(c);

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "library/onednn/attention_kernels.h"
+#include "library/onednn/product_kernels.h"
 #include "library/onednn/winograd_kernels.h"
 
 namespace tenon::onednn {
@@ -12,6 +13,7 @@ struct KernelSet {
   // For tiles of 4, then of 2. Empty in the baseline, which computes convolutions directly.
   std::span<const WinogradKernels> winograd;
   AttentionKernels attention;
+  ProductKernels product;
 };
 
 #define TENON_KERNEL_SET(name, runs) extern const KernelSet k##name##Kernels;

@@ -4,6 +4,7 @@
 
 namespace tenon::onednn {
 
-constinit const KernelSet kBaselineKernels = {{}, AttentionLoops<4, 6, 2>::kernels()};
+constinit const KernelSet kBaselineKernels = {
+    {}, AttentionLoops<4, 6, 2>::kernels(), VectorProduct<4, 6, 2>::kernels()};
 
 }  // namespace tenon::onednn

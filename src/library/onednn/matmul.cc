@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
 #include "device/device.h"
+#include "library/onednn/constant_product.h"
 #include "library/onednn/functions.h"
 #include "library/onednn/primitive_cache.h"
 #include "library/onednn/team.h"
@@ -258,7 +260,43 @@ void run_in_parts(const Product& p) {
   }
 }
 
+// Whether the rows of `a`, as they are in memory, are multiplied with one constant matrix, and all
+// sizes fit; then computes that in our own loops, unless oneDNN's are better.
+bool run_with_constant(const Product& p) {
+  if (!p.b.constant() || p.b.rank() != 2 || p.b_perm.size() != 2 || !is_identity(p.a_perm)) {
+    return false;
+  }
+  const bool transposed = p.b_perm[0] == 1;
+  if (p.b_perm[0] != int64_t{transposed} || p.b_perm[1] != int64_t{!transposed}) return false;
+  const int32_t last = p.a.rank() - 1;
+  const int64_t depth = p.a.dim(last), columns = p.b.dim(transposed ? 0 : 1);
+  const auto rows_of = [](const Tensor& t) { return t.shape().first(t.shape().size() - 1); };
+  if (static_cast<int32_t>(p.a_perm.size()) != p.a.rank() || depth != p.b.dim(transposed ? 1 : 0) ||
+      !std::ranges::equal(rows_of(p.a), rows_of(p.out)) || p.out.dim(last) != columns ||
+      (p.bias && p.bias.dim(0) != columns) ||
+      (p.residual && !std::ranges::equal(p.residual.shape(), p.out.shape()))) {
+    return false;
+  }
+  const auto floats = [](const Tensor& t) { return t ? t.data_as<float>() : nullptr; };
+  const ConstantProduct product{p.out.count() / columns,
+                                depth,
+                                columns,
+                                floats(p.a),
+                                p.b,
+                                transposed,
+                                floats(p.bias),
+                                floats(p.residual),
+                                p.activation,
+                                p.alpha,
+                                p.beta,
+                                floats(p.out)};
+  if (!is_fast_constant_product(product)) return false;
+  run_constant_product(product);
+  return true;
+}
+
 void run(const Product& p) {
+  if (run_with_constant(p)) return;
   const int64_t axis = p.a_perm.size() > 0 ? p.a_perm[p.a_perm.size() - 1] : -1;
   if (axis >= 0 && axis < p.a.rank()) {  // or `layouts` fails
     const auto inner = static_cast<double>(p.a.dim(static_cast<int32_t>(axis)));

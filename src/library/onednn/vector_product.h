@@ -1,12 +1,15 @@
-// Vectors of one kind of processor, and the matrix product that Winograd's algorithm and attention
-// share. It computes a block of the result in registers, like the micro-kernels of BLIS (F. Van Zee
-// and R. van de Geijn, "BLIS: A Framework for Rapidly Instantiating BLAS Functionality", 2015).
+// Vectors of one kind of processor, and the matrix product that Winograd's algorithm, attention and
+// products with constants share. It computes a block of the result in registers, like the
+// micro-kernels of BLIS (F. Van Zee and R. van de Geijn, "BLIS: A Framework for Rapidly
+// Instantiating BLAS Functionality", 2015).
 //
 // Everything here is a template, because each kernels_*.cc compiles it with its processor's
 // instructions: a function that isn't could be shared with other sources.
 #pragma once
 
 #include <cstdint>
+
+#include "library/onednn/product_kernels.h"
 
 namespace tenon::onednn {
 
@@ -31,25 +34,39 @@ struct VectorProduct {
     return a < b ? a : b;
   }
 
+  static constexpr ProductKernels kernels() { return {kLanes, kPanel, multiply_and_end}; }
+
   // products[rows, width] = inputs[rows, channels] x weights[channels, width]; `width` is a
   // multiple of kLanes up to kPanel. The order of a sum depends on nothing but `channels`.
   // Meanwhile it fetches as many weights from `next`.
   static void multiply(int64_t rows, int64_t channels, int64_t width, const float* inputs,
                        int64_t inputs_row, const float* weights, const float* next, float* products,
                        int64_t products_row) {
+    multiply_and_end(rows, channels, width, inputs, inputs_row, weights, next, ProductEnd(),
+                     products, products_row);
+  }
+
+  // The same, as ProductKernels::multiply.
+  static void multiply_and_end(int64_t rows, int64_t channels, int64_t width, const float* inputs,
+                               int64_t inputs_row, const float* weights, const float* next,
+                               const ProductEnd& product_end, float* products,
+                               int64_t products_row) {
     // Blocks of about the same number of rows. The first ones read the weights from the caches
     // beyond the second, or from memory, unless the blocks of the panel before fetch them, each a
     // part of one line for each channel.
     const int64_t blocks = (rows + kRows - 1) / kRows, parts = width * 4 / kLine;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t first = rows * b / blocks, end = rows * (b + 1) / blocks;
-      const Block block{channels,
-                        inputs + first * inputs_row,
-                        inputs_row,
-                        weights,
-                        next + lesser(b, parts - 1) * channels * (kLine / 4),
-                        products + first * products_row,
-                        products_row};
+      const Block block{
+          channels,
+          inputs + first * inputs_row,
+          inputs_row,
+          weights,
+          next + lesser(b, parts - 1) * channels * (kLine / 4),
+          products + first * products_row,
+          products_row,
+          product_end.added ? product_end.added + first * product_end.added_row : nullptr,
+          product_end};
       multiply_block<1, 1>(end - first, width / kLanes, block);
     }
   }
@@ -67,6 +84,8 @@ struct VectorProduct {
     const float *weights, *fetched;
     float* products;
     int64_t products_row;
+    const float* added;
+    const ProductEnd& end;
   };
 
   // Multiplies a block of `rows` and `vectors`, which are at least kM and kN.
@@ -99,11 +118,44 @@ struct VectorProduct {
         for (int j = 0; j < kN; ++j) sums[i][j] += input * factors[j];
       }
     }
+    finish<kM, kN>(block, sums);
 #pragma GCC unroll 16
     for (int i = 0; i < kM; ++i) {
 #pragma GCC unroll 16
       for (int j = 0; j < kN; ++j)
         store(block.products + i * block.products_row + j * kLanes, sums[i][j]);
+    }
+  }
+
+  template <int kM, int kN>
+  [[gnu::always_inline]] static inline void finish(const Block& block, Floats (&sums)[kM][kN]) {
+    const ProductEnd& end = block.end;
+    if (block.added) {
+#pragma GCC unroll 16
+      for (int i = 0; i < kM; ++i) {
+#pragma GCC unroll 16
+        for (int j = 0; j < kN; ++j)
+          sums[i][j] += load(block.added + i * end.added_row + j * kLanes);
+      }
+    }
+    if (end.bias) {
+#pragma GCC unroll 16
+      for (int j = 0; j < kN; ++j) {
+        const Floats bias = load(end.bias + j * kLanes);
+#pragma GCC unroll 16
+        for (int i = 0; i < kM; ++i) sums[i][j] += bias;
+      }
+    }
+    if (end.clamps) {
+      const Floats low = all(end.low), high = all(end.high);
+#pragma GCC unroll 16
+      for (int i = 0; i < kM; ++i) {
+#pragma GCC unroll 16
+        for (int j = 0; j < kN; ++j) {
+          const Floats raised = sums[i][j] > low ? sums[i][j] : low;
+          sums[i][j] = raised < high ? raised : high;
+        }
+      }
     }
   }
 };
