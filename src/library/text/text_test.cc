@@ -96,6 +96,16 @@ TEST(Split, IsThatOfPython) {
   EXPECT_EQ(split("a<>b<>c", "<>"), (std::pair(Texts{"a", "b", "c"}, Ints{3})));
 }
 
+TEST(Split, FindsDelimitersThatRepeatThemselves) {
+  EXPECT_EQ(split("aabaabaaab", "aab"), (std::pair(Texts{"", "", "a", ""}, Ints{4})));
+  EXPECT_EQ(split("aaaaa", "aa"), (std::pair(Texts{"", "", "a"}, Ints{3})));
+  EXPECT_EQ(split("abacabacabad", "abacabad"), (std::pair(Texts{"abac", ""}, Ints{2})));
+  EXPECT_EQ(split("ab", "abc"), (std::pair(Texts{"ab"}, Ints{1})));
+  // Quadratic where each place is compared anew.
+  const std::string delimiter = std::string(1'000'000, 'a') + "b";
+  EXPECT_EQ(split(std::string(2'000'000, 'a') + "b", delimiter).second, Ints{2});
+}
+
 TEST(Split, FillsUpToTheLongest) {
   const Tensor parts = part(0, "tenon.text.split", texts({"a b", "", "c"}), String(""), INT64_MAX);
   EXPECT_EQ(shape_of(parts), (Ints{3, 2}));
@@ -118,6 +128,13 @@ TEST(Case, MapsSingleCharacters) {
   EXPECT_EQ(lower_case(0x10400), 0x10428u);
   EXPECT_EQ(lower_case(0x5b), 0x5bu);
   EXPECT_EQ(lower_case(0x10ffff), 0x10ffffu);
+}
+
+TEST(Case, TakesLongStrings) {
+  std::string lower, upper;
+  for (int i = 0; i < 5000; ++i) lower += "a\xc3\xa9", upper += "A\xc3\x89";
+  EXPECT_EQ(texts_of(result("tenon.text.case", texts({lower, "", "x"}), true)),
+            (Texts{upper, "", "X"}));
 }
 
 TEST(Match, IsOfTheWholeString) {
@@ -201,6 +218,18 @@ TEST(Ngrams, CountsSingleItemsOnceAndPairsAtEveryDistance) {
   EXPECT_EQ(data_of<float>(counted_ngrams({2, 5, 2, 6, 6}, 1, 2, 1)), (Floats{2, 0, 1}));
   EXPECT_EQ(data_of<float>(counted_ngrams({2, 5, 2, 6, 6}, 2, 2, 5)), (Floats{0, 0, 2}));
   EXPECT_EQ(data_of<float>(counted_ngrams({2, 5, 6}, 1, 1, INT64_MAX)), (Floats{1, 0, 0}));
+}
+
+TEST(Ngrams, SharePrefixes) {
+  // 1-grams 7 and 5, and 2-grams 5, 7; 7, 7; 5, 6.
+  EXPECT_EQ(data_of<float>(result("tenon.text.ngrams",
+                                  tensor<int64_t>(i64, {2, 4},
+                                                  {5, 7, 7, 5,  //
+                                                   6, 5, 6, 7}),
+                                  ints({7, 5, 5, 7, 7, 7, 5, 6}), ints({0, 2}),
+                                  ints({4, 3, 2, 1, 0}), 1, 2, 0, 6)),
+            (Floats{0, 1, 1, 2, 2, 0,  //
+                    1, 0, 0, 1, 1, 0}));
 }
 
 TEST(Ngrams, RefusesListsThatDoNotFit) {
