@@ -61,8 +61,8 @@ TypeRef infer_match(InferContext& cx) {
 
 TypeRef infer_parse(InferContext& cx) {
   const DataType dtype = cx.attr_dtype("dtype");
-  if (!contains(kOrdered, dtype)) {
-    cx.fail(cat("'dtype' is ", to_text(dtype), ", expected ", describe(kOrdered)));
+  if (!contains(kNumbers, dtype)) {
+    cx.fail(cat("'dtype' is ", to_text(dtype), ", expected ", describe(kNumbers)));
   }
   return tensor_type(dtype, dims_of(cx.tensor(0)));
 }

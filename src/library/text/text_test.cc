@@ -206,8 +206,22 @@ TEST(Parse, ReadsNumbersOfEveryForm) {
   EXPECT_EQ(parsed<uint16_t>(f16, {"65504"}), (std::vector<uint16_t>{0x7bff}));
 }
 
+TEST(Parse, RoundsNumbersOutOfRangeToZeroOrInfinity) {
+  const std::string zeros(400, '0');
+  EXPECT_EQ(parsed<double>(f64, {"0.1e400", "-0.5e999", "1" + zeros, "0." + zeros + "1e800"}),
+            (std::vector<double>{INFINITY, -INFINITY, INFINITY, INFINITY}));
+  EXPECT_EQ(parsed<double>(f64, {"10e-400", "-5e-999", "0." + zeros + "1", "1" + zeros + "e-900"}),
+            (std::vector<double>{0, -0.0, 0, 0}));
+  EXPECT_TRUE(std::signbit(parsed<double>(f64, {"-5e-999"})[0]));
+  EXPECT_EQ(parsed<float>(f32, {"0.1e40", "1" + zeros + "e-5", "100e-60", "1e99999999999999999999",
+                                "1e-99999999999999999999", "1E+400"}),
+            (Floats{INFINITY, INFINITY, 0, INFINITY, 0, INFINITY}));
+  EXPECT_EQ(parsed<double>(f64, {"1" + zeros + "e-400", "0." + zeros + "1e401", "0e99999"}),
+            (std::vector<double>{1, 1, 0}));
+}
+
 TEST(Parse, RefusesOtherText) {
-  const std::string none = "tenon.text.parse: a string is no number of ";
+  const std::string none = "tenon.text.parse: the string can't be read as ";
   EXPECT_EQ(failure("tenon.text.parse", texts({"1x"}), f32), none + "f32");
   EXPECT_EQ(failure("tenon.text.parse", texts({""}), f32), none + "f32");
   EXPECT_EQ(failure("tenon.text.parse", texts({"+-1"}), f32), none + "f32");
@@ -218,6 +232,8 @@ TEST(Parse, RefusesOtherText) {
             "tenon.text.parse: 'dtype' is not that of numbers");
   EXPECT_EQ(failure("tenon.text.parse", texts({"1"}), 7),
             "tenon.text.parse: 'dtype' is not that of numbers");
+  EXPECT_EQ(failure("tenon.text.parse", texts({std::string(2'000'000, '1')}), f32),
+            "tenon.text.parse: a string of 2000000 bytes, expected at most 1048576");
 }
 
 // 1-grams 2 and 3, and the 2-gram 5, 6.
