@@ -39,7 +39,7 @@ class Strings {
 
 // Makes a string tensor on the C++ heap, element by element in row-major order. Its memory counts
 // for the thread's ObjectBudget; all functions throw that budget's error, or Runtime if there is no
-// memory or no such tensor.
+// memory or no such tensor. They poll while they copy much.
 class StringTensorBuilder {
  public:
   // Reserves room for `text_bytes` of text, and gets more as needed.

@@ -291,13 +291,30 @@ TEST(Library, StopsWhereItIsToldTo) {
   struct Stop final : Poller {
     void poll() override { throw Error(ErrorKind::Runtime, "stopped"); }
   } stop;
-  const Tensor many = texts(Texts(20'000, "text"));
+  const Tensor many = texts(Texts(20'000, "text")), numbers = texts(Texts(20'000, "1")),
+               large = texts({std::string(3 * kPollBytes, 'a')});
   const Poller::Scope scope(&stop);
   EXPECT_EQ(failure("tenon.text.rank", many), "stopped");
   EXPECT_EQ(failure("tenon.text.concat", many, many), "stopped");
   EXPECT_EQ(failure("tenon.text.case", many, true), "stopped");
   EXPECT_EQ(failure("tenon.text.match", many, String("a")), "stopped");
   EXPECT_EQ(failure("tenon.text.format", ints(Ints(20'000, 1))), "stopped");
+  EXPECT_EQ(failure("tenon.text.take", many, ints(Ints(20'000, 1))), "stopped");
+  EXPECT_EQ(failure("tenon.text.join", many, many), "stopped");
+  EXPECT_EQ(failure("tenon.text.find", many, many), "stopped");
+  EXPECT_EQ(failure("tenon.text.split", many, String("x"), 1), "stopped");
+  EXPECT_EQ(failure("tenon.text.parse", numbers, f32), "stopped");
+  // Also within one string, and between them and others.
+  const std::string text(20'000, 'a');
+  EXPECT_EQ(failure("tenon.text.split", texts({text}), String("b"), 1), "stopped");
+  EXPECT_EQ(failure("tenon.text.split", texts({"a"}), String(text), 1), "stopped");
+  EXPECT_EQ(failure("tenon.text.split", texts({text}), String(""), 1), "stopped");
+  EXPECT_EQ(failure("tenon.text.case", texts({text}), true), "stopped");
+  EXPECT_EQ(failure("tenon.text.concat", large, large), "stopped");
+  EXPECT_EQ(failure("tenon.text.find", large, large), "stopped");
+  EXPECT_EQ(failure("tenon.text.ngrams", tensor<int64_t>(i64, {1, 1}, {1}), ints(Ints(20'000, 1)),
+                    ints(Ints(20'000, 0)), ints({0}), 1, 20'000, 0, 1),
+            "stopped");
 }
 
 }  // namespace
