@@ -285,7 +285,7 @@ def test_cast_to_integers(to):
 def test_a_cast_of_other_text_is_an_error():
     x = np.array(["1", "one"], dtype=object)
     model = model_of([node("Cast", ["x"], to=TensorProto.FLOAT)], {"x": x}, ["y"])
-    with pytest.raises(tenon.Error, match="a string is no number of f32"):
+    with pytest.raises(tenon.Error, match="the string can't be read as f32"):
         run(model, {"x": x})
 
 

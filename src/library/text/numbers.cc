@@ -43,10 +43,12 @@ Decimal decimal_of(const char* begin, const char* end) {
 // The fewest digits of a positive number that read back to it in its type.
 Decimal shortest(double value, DataType dtype) {
   char room[64];
+  const char* end = room;  // of the text in it
   const auto made = [&](auto number, auto... precision) {
-    const auto [end, error] = std::to_chars(room, room + sizeof room, number,
-                                            std::chars_format::scientific, precision...);
-    TENON_ASSERT(error == std::errc(), "a number is longer than its room");
+    const std::to_chars_result written = std::to_chars(room, room + sizeof room, number,
+                                                       std::chars_format::scientific, precision...);
+    TENON_ASSERT(written.ec == std::errc(), "a number is longer than its room");
+    end = written.ptr;
     return decimal_of(room, end);
   };
   if (dtype == f64) return made(value);
@@ -54,7 +56,7 @@ Decimal shortest(double value, DataType dtype) {
   for (int digits = 0;; ++digits) {
     Decimal found = made(value, digits);
     double back = 0;
-    std::from_chars(room, room + sizeof room, back);
+    std::from_chars(room, end, back);
     if (digits > 8 || narrow_bits(dtype, back) == narrow_bits(dtype, value)) return found;
   }
 }

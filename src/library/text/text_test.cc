@@ -191,6 +191,17 @@ TEST(Format, IsThatOfNumPy) {
             (Texts{"True", "False"}));
 }
 
+TEST(Format, IsTheShortestTextOfEveryF16) {
+  std::vector<uint16_t> numbers(0x7c00);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<uint16_t>(i);
+  const Tensor written = result("tenon.text.format", tensor<uint16_t>(f16, {0x7c00}, numbers));
+  for (const std::string& text : texts_of(written)) {
+    const std::string digits = text.substr(0, text.find('e'));
+    EXPECT_TRUE(digits.ends_with(".0") || !digits.ends_with("0")) << text;
+  }
+  EXPECT_EQ(data_of<uint16_t>(result("tenon.text.parse", written, f16)), numbers);
+}
+
 template <class T>
 std::vector<T> parsed(DataType dtype, const Texts& from) {
   return data_of<T>(result("tenon.text.parse", texts(from), dtype));
