@@ -27,7 +27,7 @@ struct StopsAt final : CallContext {
 };
 
 TEST(Bulk, CopiesAndFillsAllOfIt) {
-  for (size_t bytes : {size_t{0}, size_t{1}, kPollBytes, 2 * kPollBytes + 3}) {
+  for (size_t bytes : {size_t{0}, size_t{1}, kPartBytes, 2 * kPartBytes + 3}) {
     std::vector<unsigned char> from(bytes + 1, 7), to(bytes + 1, 0);
     std::iota(from.begin(), from.end(), 0);
     StopsAt call;
@@ -35,26 +35,26 @@ TEST(Bulk, CopiesAndFillsAllOfIt) {
     copy_memory(to.data(), from.data(), bytes);
     EXPECT_TRUE(std::equal(to.begin(), to.end() - 1, from.begin()));
     EXPECT_EQ(to.back(), 0);
-    EXPECT_EQ(call.polls, bytes > kPollBytes ? 2 : 0);
+    EXPECT_EQ(call.polls, bytes > kPartBytes ? 2 : 0);
     fill_memory(to.data(), 0x11, bytes);
     EXPECT_EQ(std::count(to.begin(), to.end(), 0x11), static_cast<ptrdiff_t>(bytes));
   }
 }
 
 TEST(Bulk, StopsBetweenParts) {
-  std::vector<char> from(3 * kPollBytes, 7), to(3 * kPollBytes, 0);
+  std::vector<char> from(3 * kPartBytes, 7), to(3 * kPartBytes, 0);
   StopsAt call(1);
   CallContext::Scope scope(&call);
   EXPECT_THROW(copy_memory(to.data(), from.data(), from.size()), Error);
-  EXPECT_EQ(to[kPollBytes - 1], 7);
-  EXPECT_EQ(to[kPollBytes], 0);
+  EXPECT_EQ(to[kPartBytes - 1], 7);
+  EXPECT_EQ(to[kPartBytes], 0);
   call.polls = 0;
   EXPECT_THROW(fill_memory(to.data(), 5, to.size()), Error);
-  EXPECT_EQ(to[kPollBytes], 0);
+  EXPECT_EQ(to[kPartBytes], 0);
 }
 
 TEST(Bulk, SoDoesACopyBetweenTensors) {
-  const auto size = static_cast<int64_t>(3 * kPollBytes);
+  const auto size = static_cast<int64_t>(3 * kPartBytes);
   Tensor from = Tensor::empty({size}, u8), to = Tensor::empty({size}, u8);
   std::fill_n(from.data_as<char>(), size, 3);
   StopsAt call(2);

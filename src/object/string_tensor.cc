@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "support/bulk.h"
 #include "support/failures.h"
 #include "support/utf8.h"
 
@@ -52,22 +53,22 @@ void StringTensorBuilder::reserve(size_t more) {
   const size_t needed = head + used_ + more;
   if (needed <= storage_->size) return;
   Ref<StorageObj> larger = heap_storage(std::max(needed, head + used_ + used_ / 2));
-  std::memcpy(larger->data, storage_->data, static_cast<size_t>(added_) * sizeof(int64_t));
-  std::memcpy(static_cast<char*>(larger->data) + head, static_cast<char*>(storage_->data) + head,
+  copy_memory(larger->data, storage_->data, static_cast<size_t>(added_) * sizeof(int64_t));
+  copy_memory(static_cast<char*>(larger->data) + head, static_cast<char*>(storage_->data) + head,
               used_);
   storage_ = std::move(larger);
 }
 
-void StringTensorBuilder::append(std::span<const std::string_view> parts) {
+void StringTensorBuilder::extend(std::string_view text) {
   TENON_ASSERT(added_ < count_, "a string tensor gets more elements than it has");
-  size_t more = 0;
-  for (const std::string_view part : parts) more += part.size();
-  reserve(more);
-  for (const std::string_view part : parts) {
-    if (!part.empty())
-      std::memcpy(reinterpret_cast<char*>(ends() + count_) + used_, part.data(), part.size());
-    used_ += part.size();
-  }
+  reserve(text.size());
+  copy_memory(reinterpret_cast<char*>(ends() + count_) + used_, text.data(), text.size());
+  used_ += text.size();
+}
+
+void StringTensorBuilder::append(std::span<const std::string_view> parts) {
+  for (const std::string_view part : parts) extend(part);
+  TENON_ASSERT(added_ < count_, "a string tensor gets more elements than it has");
   ends()[added_++] = static_cast<int64_t>(used_);
 }
 
@@ -97,7 +98,9 @@ Tensor string_tensor_of_content(std::span<const int64_t> shape, std::string_view
   const std::string_view text = content.substr(static_cast<size_t>(*head));
   StringTensorBuilder made(shape, text.size());
   size_t begin = 0;
+  Ticker ticker;
   for (size_t at = 0; at < static_cast<size_t>(*head); at += sizeof(int64_t)) {
+    ticker.tick();
     uint64_t end;
     std::memcpy(&end, content.data() + at, sizeof end);
     if (end < begin || end > text.size()) return {};
@@ -115,8 +118,7 @@ void require_utf8(std::string_view text, int64_t index, std::string_view what) {
   constexpr size_t kShown = 40;  // bytes
   throw Error(ErrorKind::Usage, cat("element ", index, " of ", what, " is not valid UTF-8"))
       .found(quoted(text.substr(0, kShown)))
-      .help(
-          "strings of tensors are UTF-8: encode the text so, or give its bytes as a tensor of u8");
+      .help("string tensors hold UTF-8; re-encode the text or pass its bytes as u8");
 }
 
 }  // namespace tenon

@@ -39,7 +39,7 @@ class Strings {
 
 // Makes a string tensor on the C++ heap, element by element in row-major order. Its memory counts
 // for the thread's ObjectBudget; all functions throw that budget's error, or Runtime if there is no
-// memory or no such tensor.
+// memory or no such tensor. They poll while they copy much.
 class StringTensorBuilder {
  public:
   // Reserves room for `text_bytes` of text, and gets more as needed.
@@ -48,11 +48,13 @@ class StringTensorBuilder {
   // Adds the next element: the parts, joined. They must be valid UTF-8 (see require_utf8).
   void append(std::string_view part) { append({&part, 1}); }
   void append(std::span<const std::string_view> parts);
+  // Adds text to the next element, which the next `append` completes.
+  void extend(std::string_view text);
   // The tensor, once it has all elements. The builder is empty afterwards.
   Tensor finish();
 
  private:
-  void reserve(size_t more);
+  void reserve(size_t more);  // bytes of text
   int64_t* ends() const { return static_cast<int64_t*>(storage_->data); }
 
   Shape shape_;

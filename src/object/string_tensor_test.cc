@@ -50,6 +50,18 @@ TEST(StringTensor, GrowsAsElementsAreAdded) {
   EXPECT_EQ(strings[999], "element 999");
 }
 
+TEST(StringTensor, TakesAnElementInParts) {
+  StringTensorBuilder made(Shape{2}.dims());
+  for (int i = 0; i < 1000; ++i) made.extend("ab");
+  made.append("c");
+  const std::string_view parts[] = {"d", "", "e"};
+  made.append(parts);
+  const Strings strings(made.finish());
+  EXPECT_EQ(strings[0].size(), 2001u);
+  EXPECT_EQ(strings[0].substr(1998), "abc");
+  EXPECT_EQ(strings[1], "de");
+}
+
 TEST(StringTensor, CountsForTheMemoryLimit) {
   struct Account final : MemoryAccount {
     size_t counted = 0;

@@ -9,12 +9,16 @@
 
 namespace tenon {
 
+// Copied or filled between two polls. Less than kPollBytes, since the first touch of a page may
+// take ten times as long as copying it.
+inline constexpr size_t kPartBytes = kPollBytes / 4;
+
 // Calls part(offset, bytes) for consecutive parts of [0, bytes), polling between them.
 template <class F>
 void in_parts(size_t bytes, F&& part) {
-  for (size_t at = 0; at < bytes; at += kPollBytes) {
+  for (size_t at = 0; at < bytes; at += kPartBytes) {
     if (at) poll();
-    part(at, std::min(kPollBytes, bytes - at));
+    part(at, std::min(kPartBytes, bytes - at));
   }
 }
 

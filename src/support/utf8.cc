@@ -1,5 +1,7 @@
 #include "support/utf8.h"
 
+#include "support/poll.h"
+
 namespace tenon {
 
 size_t utf8_length(std::string_view s) {
@@ -22,7 +24,7 @@ size_t utf8_length(std::string_view s) {
 }
 
 bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
+  for (Ticker ticker; !text.empty(); ticker.tick()) {
     const size_t n = utf8_length(text);
     if (n == 0) return false;
     text.remove_prefix(n);

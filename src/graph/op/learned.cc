@@ -1,5 +1,6 @@
 // What models trained on tables compute that is no loop nest: ensembles of decision trees, and
 // probabilities of classes from those of pairs. Packed functions of src/library/ml compute them.
+#include "library/signatures/learned.h"
 #include "graph/op/families.h"
 #include "graph/op/packed.h"
 
@@ -16,10 +17,9 @@ TypeRef infer_tree_ensemble(InferContext& cx) {
   cx.require_equal(nodes.dims[0], cx.tensor(2).dims[0], "nodes and splits");
   cx.require_less_equal(1, cx.tensor(4).dims[0], "places where leaves begin");
   cx.require_equal(cx.tensor(5).dims[0], cx.tensor(6).dims[0], "targets and weights");
-  const int64_t outputs = cx.attr_int("outputs"), aggregate = cx.attr_int("aggregate");
+  const int64_t outputs = cx.attr_int("outputs");
   if (outputs < 0) cx.fail(cat("'outputs' is ", outputs, ", expected 0 or more"));
-  if (aggregate < 0 || aggregate > 2)
-    cx.fail(cat("'aggregate' is ", aggregate, ", expected 0, 1 or 2"));
+  (void)one_of(cx, "aggregate", {library::kAggregateNames, std::end(library::kAggregateNames)});
   return tensor_type(x.dtype, {x.dims[0], outputs});
 }
 
@@ -27,9 +27,8 @@ TypeRef infer_pairwise_coupling(InferContext& cx) {
   require_rank(cx, 0, 2);
   const TensorType& pairs = cx.tensor(0);
   const int64_t classes = cx.attr_int("classes");
-  constexpr int64_t kMost = 1 << 15;
-  if (classes < 2 || classes > kMost)
-    cx.fail(cat("'classes' is ", classes, ", expected 2 to ", kMost));
+  if (classes < 2 || classes > library::kMaxCoupledClasses)
+    cx.fail(cat("'classes' is ", classes, ", expected 2 to ", library::kMaxCoupledClasses));
   cx.require_equal(pairs.dims[1], classes * (classes - 1) / 2, "pairs of classes");
   return tensor_type(pairs.dtype, {pairs.dims[0], classes});
 }
@@ -56,7 +55,7 @@ void register_learned(OperatorTable& table) {
        {"targets", index},
        {"weights", number}},
       {{"outputs", AttrKind::kInt, nullptr, "columns of the result"},
-       {"aggregate", AttrKind::kInt, "0", "0 for the sum, 1 for the least, 2 for the greatest"}},
+       {"aggregate", AttrKind::kString, "\"sum\"", "sum, min or max of the weights"}},
       "for each row of x and each output, the sum, least or greatest of the weights of the leaves "
       "that decision trees reach, 0 if there are none. A node is (feature, test, branch if it "
       "passes, branch if not): tests 0 to 5 are <=, <, >=, >, == and != of the feature and the "

@@ -22,8 +22,8 @@ TEST(Learned, TreeEnsembleChecksItsOperands) {
   EXPECT_NE(error({5, 2}, {3, 4}, f64, one).find("f64"), std::string::npos);
   EXPECT_NE(error({5, 2}, {3, 4}, f32, attrs({{"outputs", -1}})).find("'outputs' is -1"),
             std::string::npos);
-  EXPECT_NE(error({5, 2}, {3, 4}, f32, attrs({{"outputs", 1}, {"aggregate", 3}}))
-                .find("'aggregate' is 3, expected 0, 1 or 2"),
+  EXPECT_NE(error({5, 2}, {3, 4}, f32, attrs({{"outputs", 1}, {"aggregate", "mean"}}))
+                .find("'aggregate' is \"mean\", expected one of sum, min, max"),
             std::string::npos);
 }
 

@@ -26,14 +26,6 @@ struct Mode {
   bool crops() const { return coordinates == "tf_crop_and_resize"; }
 };
 
-std::string one_of(const InferContext& cx, const char* attr, std::vector<std::string> names) {
-  std::string found(std::string_view(cx.attr_string(attr)));
-  for (const std::string& n : names) {
-    if (n == found) return found;
-  }
-  cx.fail(cat("'", attr, "' is \"", found, "\", expected one of ", tenon::join(names, ", ")));
-}
-
 Mode mode_of(const InferContext& cx) {
   Mode m;
   m.mode = one_of(cx, "mode", {"nearest", "linear", "cubic"});

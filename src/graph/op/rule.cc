@@ -46,6 +46,15 @@ void require_one_element(const InferContext& cx, size_t i) {
   }
 }
 
+std::string one_of(const InferContext& cx, const char* attr,
+                   const std::vector<std::string>& names) {
+  std::string found(std::string_view(cx.attr_string(attr)));
+  for (const std::string& n : names) {
+    if (n == found) return found;
+  }
+  cx.fail(cat("'", attr, "' is \"", found, "\", expected one of ", tenon::join(names, ", ")));
+}
+
 std::vector<Dim> dims_of(const TensorType& type) {
   return std::vector<Dim>(type.dims.begin(), type.dims.end());
 }

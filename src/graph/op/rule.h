@@ -20,6 +20,11 @@ void require_rank(const InferContext& cx, size_t i, int64_t rank);
 // Fails unless operand i has one element, whatever its rank.
 void require_one_element(const InferContext& cx, size_t i);
 
+// ---- attributes ----
+
+// A string attribute; fails unless it is one of the names.
+std::string one_of(const InferContext& cx, const char* attr, const std::vector<std::string>& names);
+
 // ---- shapes ----
 
 std::vector<Dim> dims_of(const TensorType& type);

@@ -61,8 +61,8 @@ TypeRef infer_match(InferContext& cx) {
 
 TypeRef infer_parse(InferContext& cx) {
   const DataType dtype = cx.attr_dtype("dtype");
-  if (!contains(kOrdered, dtype)) {
-    cx.fail(cat("'dtype' is ", to_text(dtype), ", expected ", describe(kOrdered)));
+  if (!contains(kNumbers, dtype)) {
+    cx.fail(cat("'dtype' is ", to_text(dtype), ", expected ", describe(kNumbers)));
   }
   return tensor_type(dtype, dims_of(cx.tensor(0)));
 }
@@ -121,7 +121,8 @@ void register_text(OperatorTable& table) {
                  "the index of the first of the keys that equals the string, or -1 (i64)",
                  infer_find));
   table.add(text("text_match", "tenon.text.match", {x},
-                 {{"pattern", AttrKind::kString, nullptr, "in RE2's syntax"}},
+                 {{"pattern", AttrKind::kString, nullptr,
+                   "in RE2's syntax; docs/security.md bounds its size, and that of the strings"}},
                  "whether a regular expression matches the whole string", infer_match));
   table.add(text("text_parse", "tenon.text.parse", {x},
                  {{"dtype", AttrKind::kDType, nullptr, "of the result"}},

@@ -23,9 +23,10 @@ Transform post_transform(NodeContext& cx);  // the attribute, by its name
 // f32 [rows, columns] of scores, transformed. Of one column, only Probit is implemented.
 Operand transformed(NodeContext& cx, const Operand& scores, int64_t columns, Transform transform);
 
-// f32 [rows, 2]: the scores of two classes, made of the second's [rows, 1]. Without a transform the
-// first's is 1 - score if the two are shares, otherwise -score. ONNX leaves this open; the choices
-// are ONNX Runtime's.
+// f32 [rows, 2]: the scores of two classes, made of the second's [rows, 1]. Logistic is applied to
+// -score and score, Probit is refused, and Softmax and SoftmaxZero are ignored, as None is: then
+// the first's score is 1 - score if the two are shares, otherwise -score. ONNX leaves this open;
+// the choices are ONNX Runtime's.
 Operand two_scores(NodeContext& cx, const Operand& second, bool shares, Transform transform);
 
 // The class labels of a node: integers or strings.

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "import/onnx/class_scores.h"
+#include "import/onnx/text_keys.h"
 #include "object/string_tensor.h"
 #include "support/text.h"
 
@@ -163,10 +164,10 @@ Operands one_hot_encoder(NodeContext& cx) {
   require_distinct(cx, categories);
   require_distinct(cx, texts);
   Operand x = cx.in(0);
-  if (!texts.empty()) {  // their numbers are the categories
-    x = cx.op("text_find", {x, cx.strings_tensor(texts)});
-    categories.resize(texts.size());
-    std::iota(categories.begin(), categories.end(), int64_t{0});
+  if (!texts.empty()) {  // their places are the categories
+    const TextKeys table(texts);
+    x = cx.op("text_find", {x, cx.strings_tensor(table.keys)});
+    categories = table.places;
   }
   const Operand column = cx.unsqueeze(x, {cx.rank(x)});
   Operand hit = cx.op("equal", {cx.cast(column, i64), cx.ints_tensor(categories)});

@@ -59,10 +59,11 @@ int64_t place_of(NodeContext& cx, const char* attribute, const std::string& name
 
 // ---- TreeEnsembleRegressor and TreeEnsembleClassifier ----
 
-// The tests of tree_ensemble, then what is no test.
+// The tests of library::TreeTest in its order, then what is no test.
 constexpr const char* kModes[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
                                   "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
-constexpr int64_t kLeaf = 6;
+constexpr int64_t kLeaf = std::size(kModes) - 1;
+static_assert(kLeaf == static_cast<int64_t>(library::TreeTest::NotEqual) + 1);
 
 // The nodes and weights of these operators. A node has a number that is unique in its tree; a
 // tree's first node is its root.
@@ -312,7 +313,8 @@ Operands tree_ensemble(NodeContext& cx) {
   if (aggregate < 0 || aggregate > 3) cx.invalid(cat("aggregate_function=", aggregate), "0 to 3");
   if (transform < 0 || transform > 4) cx.invalid(cat("post_transform=", transform), "0 to 4");
   for (const int64_t test : trees.tests) {
-    if (test > TreeNodes::kMember) cx.invalid(cat("nodes_modes holds ", test), "0 to 6");
+    if (test > TreeNodes::kMember)
+      cx.invalid(cat("nodes_modes holds ", test), cat("0 to ", TreeNodes::kMember));
   }
   require_size(cx, "nodes_splits", splits.values.size(), count);
   trees.splits = splits.values;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "import/onnx/node_context.h"
+#include "import/onnx/text_keys.h"
+#include "library/signatures/ngrams.h"
 #include "support/text.h"
 #include "support/utf8.h"
 
@@ -68,7 +70,7 @@ Operands string_normalizer(NodeContext& cx) {
   };
   Operand list = cx.reshape(cx.in(0), {dims.back()});
   if (!stopwords.empty()) {
-    Operand found = list, known = cx.strings_tensor(stopwords);
+    Operand found = list, known = cx.strings_tensor(TextKeys(stopwords).keys);
     if (!exact) found = with_case(found, false), known = with_case(known, false);
     const Operand place = cx.op("text_find", {found, known});
     list = kept_or_empty(cx, list, cx.op("less", {place, cx.integer(0)}));
@@ -98,15 +100,9 @@ Pool pool_of(NodeContext& cx) {
   if (!is_text) {
     return {cx.ints_tensor(numbers), cx.cast(cx.in(0), i64), static_cast<int64_t>(numbers.size())};
   }
-  std::vector<std::string> different = texts;
-  std::sort(different.begin(), different.end());
-  different.erase(std::unique(different.begin(), different.end()), different.end());
-  Ints places;
-  for (const std::string& text : texts) {
-    places.push_back(std::lower_bound(different.begin(), different.end(), text) -
-                     different.begin());
-  }
-  return {cx.ints_tensor(places), cx.op("text_find", {cx.in(0), cx.strings_tensor(different)}),
+  const TextKeys table(texts);
+  return {cx.ints_tensor(table.places),
+          cx.op("text_find", {cx.in(0), cx.strings_tensor(table.keys)}),
           static_cast<int64_t>(texts.size())};
 }
 
@@ -114,13 +110,13 @@ Pool pool_of(NodeContext& cx) {
 int64_t ngram_count(NodeContext& cx, const Ints& starts, int64_t items) {
   int64_t count = 0;
   for (size_t i = 0; i < starts.size(); ++i) {
-    const int64_t end = i + 1 < starts.size() ? starts[i + 1] : items;
-    const auto length = static_cast<int64_t>(i) + 1;
-    if (starts[i] < 0 || end < starts[i] || end > items || (end - starts[i]) % length != 0) {
-      cx.invalid(cat("ngram_counts with ", length, "-grams from ", starts[i], " to ", end),
-                 cat("whole n-grams in a pool of ", items));
+    const library::NgramRange range = library::ngram_range(starts, i, items);
+    if (!range.fits(items)) {
+      cx.invalid(
+          cat("ngram_counts with ", range.length, "-grams from ", range.begin, " to ", range.end),
+          cat("whole n-grams in a pool of ", items));
     }
-    count += (end - starts[i]) / length;
+    count += range.count();
   }
   return count;
 }

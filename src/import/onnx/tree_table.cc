@@ -72,16 +72,14 @@ class Layout {
     int64_t test = trees_.tests[i];
     std::span<const double> values(&trees_.splits[i], 1);
     if (test == TreeNodes::kMember) {
-      constexpr int64_t kEqual = 4;
-      test = kEqual;
+      test = static_cast<int64_t>(library::TreeTest::Equal);
       const TreeNodes::Members& members = trees_.members_of[i];
       values = std::span(trees_.members).subspan(members.first, members.end - members.first);
       // Nothing equals NaN.
       static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
       if (values.empty()) values = std::span(&kNone, 1);
     }
-    constexpr int64_t kOrMissing = 8;
-    if (trees_.missing_passes[i]) test += kOrMissing;
+    if (trees_.missing_passes[i]) test += library::kOrMissing;
     for (const double value : values) {
       const auto next = static_cast<int32_t>(splits.size() + 1);
       nodes.insert(nodes.end(),
@@ -133,6 +131,14 @@ void check_features(NodeContext& cx, const Operand& x, int64_t features) {
              "features that the trees read and columns of X");
 }
 
+// The name of what tree_ensemble computes; an average is a sum that is divided.
+String joined_by(Aggregate aggregate) {
+  const auto kind = aggregate == Aggregate::Min   ? library::Aggregate::Min
+                    : aggregate == Aggregate::Max ? library::Aggregate::Max
+                                                  : library::Aggregate::Sum;
+  return String(library::kAggregates.names[static_cast<size_t>(kind)]);
+}
+
 }  // namespace
 
 Operand tree_scores(NodeContext& cx, const Operand& x, const TreeNodes& trees, int64_t outputs,
@@ -149,12 +155,11 @@ Operand tree_scores(NodeContext& cx, const Operand& x, const TreeNodes& trees, i
   auto floats = [&](const std::vector<double>& values) {
     return graph::constant(make_tensor(dtype, {static_cast<int64_t>(values.size())}, values));
   };
-  const int64_t kind = aggregate == Aggregate::Min ? 1 : aggregate == Aggregate::Max ? 2 : 0;
   Operand y = cx.op(
       "tree_ensemble",
       {x, constant_of(layout.nodes, {count, 4}), floats(layout.splits), constant_of(layout.roots),
        constant_of(leaves.begins), constant_of(leaves.targets), floats(leaves.weights)},
-      graph::attrs({{"outputs", outputs}, {"aggregate", kind}}));
+      graph::attrs({{"outputs", outputs}, {"aggregate", joined_by(aggregate)}}));
   if (aggregate != Aggregate::Average) return y;
   return cx.div(y, cx.scalar(dtype, static_cast<double>(layout.roots.size())));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "import/onnx/node_context.h"
+#include "library/signatures/learned.h"
 
 namespace tenon::onnx {
 
@@ -12,7 +13,8 @@ struct TreeNodes {
   struct Members {
     size_t first = 0, end = 0;
   };
-  static constexpr int64_t kMember = 6;  // after tree_ensemble's tests 0 to 5
+  // TreeEnsemble's test beside those of library::TreeTest.
+  static constexpr int64_t kMember = static_cast<int64_t>(library::TreeTest::NotEqual) + 1;
 
   Ints features, tests, passed, failed;  // of each node
   std::vector<double> splits;

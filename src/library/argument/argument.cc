@@ -60,6 +60,16 @@ void set_float(const Tensor& t, int64_t i, double value) {
   }
 }
 
+int64_t integer_at(const Tensor& t, int64_t i) {
+  int64_t value;
+  std::memcpy(&value, t.data_as<char>() + i * int64_t{sizeof value}, sizeof value);
+  return value;
+}
+
+void set_integer(const Tensor& t, int64_t i, int64_t value) {
+  std::memcpy(t.data_as<char>() + i * int64_t{sizeof value}, &value, sizeof value);
+}
+
 std::vector<int64_t> integers_of(std::string_view function, std::string_view name,
                                  const Tensor& t) {
   require_host(function, name, t);

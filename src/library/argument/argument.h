@@ -24,6 +24,9 @@ void require_host(std::string_view function, std::string_view name, const Tensor
 void require_floats(std::string_view function, std::string_view name, const Tensor& t);
 double float_at(const Tensor& t, int64_t i);
 void set_float(const Tensor& t, int64_t i, double value);
+// Elements of an i64 tensor, which may be unaligned.
+int64_t integer_at(const Tensor& t, int64_t i);
+void set_integer(const Tensor& t, int64_t i, int64_t value);
 // The elements of a list i64[n] with at most kMaxRank elements; also checks it as require_host.
 std::vector<int64_t> integers_of(std::string_view function, std::string_view name, const Tensor& t);
 // A new tensor i64[n] of these numbers.

@@ -16,7 +16,6 @@ namespace {
 using namespace argument;
 
 constexpr std::string_view kName = "tenon.pairwise_coupling";
-constexpr int64_t kMaxClasses = 1 << 15;  // so that a square of them is no surprise
 constexpr int kRounds = 100;
 
 // Finds the p with sum 1 that minimises p Q p / 2, for one row after the other.
@@ -89,8 +88,8 @@ class Coupling {
 // probabilities of their first class.
 Tensor pairwise_coupling(const Tensor& pairs, int64_t classes) {
   require_floats(kName, "pairs", pairs);
-  if (classes < 2 || classes > kMaxClasses)
-    fail(kName, cat(classes, " classes, expected 2 to ", kMaxClasses));
+  if (classes < 2 || classes > library::kMaxCoupledClasses)
+    fail(kName, cat(classes, " classes, expected 2 to ", library::kMaxCoupledClasses));
   const int64_t width = classes * (classes - 1) / 2;
   if (pairs.rank() != 2 || pairs.dim(1) != width)
     fail(kName, cat("'pairs' is ", to_text(pairs), ", expected [rows, ", width, "]"));
@@ -101,8 +100,10 @@ Tensor pairwise_coupling(const Tensor& pairs, int64_t classes) {
   Scratch<double> first(static_cast<size_t>(width));  // a copy, which nothing changes meanwhile
   // Of the pair of i and j, i < j.
   auto place = [&](size_t i, size_t j) { return i * (2 * k - i - 1) / 2 + (j - i - 1); };
+  Ticker ticker;
   for (int64_t row = 0; row < pairs.dim(0); ++row) {
     for (int64_t i = 0; i < width; ++i) {
+      ticker.tick();
       first[static_cast<size_t>(i)] = float_at(pairs, row * width + i);
     }
     coupling.solve(

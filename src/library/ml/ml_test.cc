@@ -211,7 +211,7 @@ TEST(TreeEnsemble, RefusesTensorsThatDoNotFit) {
             "tenon.tree_ensemble: 'splits' is tensor[1; f32], expected f64 of rank 1");
   EXPECT_EQ(t.failure_on(ints({1})), "tenon.tree_ensemble: 'x' is i64, expected f32 or f64");
   EXPECT_EQ(t.failure_on(floats({1, 1}, {0}), 1, 3),
-            "tenon.tree_ensemble: aggregate is 3, expected 0 to 2");
+            "tenon.tree_ensemble: 'aggregate' is 3, expected 0 to 2");
   EXPECT_EQ(t.failure_on(floats({1, 0}, {})), "tenon.tree_ensemble: feature 0 of rows of 0");
   auto with = [&](auto change) {
     Trees changed = stump(0);

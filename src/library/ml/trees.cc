@@ -30,12 +30,7 @@ using namespace argument;
 
 constexpr std::string_view kName = "tenon.tree_ensemble";
 
-// The tests are numbered as in ONNX's TreeEnsemble. Files contain these numbers, so they never
-// change.
-enum Test : int32_t { kAtMost, kLess, kAtLeast, kGreater, kEqual, kNotEqual };
-constexpr int32_t kOrMissing = 8;  // added to a test that NaN passes
-
-enum class Aggregate : int64_t { Sum, Least, Greatest };
+using library::Aggregate, library::TreeTest, library::kAggregates;
 
 struct Node {
   int32_t feature, test;
@@ -56,26 +51,25 @@ T load(const char* data, int64_t i) {
 
 template <class T>
 bool passes(T value, T split, int32_t test) {
-  if (test >= kOrMissing) {
+  if (test >= library::kOrMissing) {
     if (value != value) return true;
-    test -= kOrMissing;
+    test -= library::kOrMissing;
   }
-  switch (test) {
-    case kAtMost:
+  switch (static_cast<TreeTest>(test)) {
+    case TreeTest::AtMost:
       return value <= split;
-    case kLess:
+    case TreeTest::Less:
       return value < split;
-    case kAtLeast:
+    case TreeTest::AtLeast:
       return value >= split;
-    case kGreater:
+    case TreeTest::Greater:
       return value > split;
-    case kEqual:
+    case TreeTest::Equal:
       return value == split;
-    case kNotEqual:
+    case TreeTest::NotEqual:
       return value != split;
-    default:
-      fail(kName, cat("a node with test ", test));
   }
+  fail(kName, cat("a node with test ", test));
 }
 
 const char* bytes_of(const Tensor& t) {
@@ -206,7 +200,7 @@ class Ensemble {
       return;
     }
     uint8_t& has_weight = has_weight_[static_cast<size_t>(at)];
-    const bool better = aggregate_ == Aggregate::Least ? weight < y_[at] : weight > y_[at];
+    const bool better = aggregate_ == Aggregate::Min ? weight < y_[at] : weight > y_[at];
     if (has_weight == 0 || better) y_[at] = weight;
     has_weight = 1;
   }
@@ -237,8 +231,8 @@ Tensor tree_ensemble(const Tensor& x, const Tensor& nodes, const Tensor& splits,
   if (targets.dim(0) != weights.dim(0))
     fail(kName, cat(targets.dim(0), " targets of ", weights.dim(0), " weights"));
   if (leaves.dim(0) < 1) fail(kName, "'leaves' is empty, expected where the first leaf begins");
-  if (aggregate < 0 || aggregate > static_cast<int64_t>(Aggregate::Greatest))
-    fail(kName, cat("aggregate is ", aggregate, ", expected 0 to 2"));
+  if (aggregate < 0 || aggregate >= static_cast<int64_t>(kAggregates.count))
+    fail(kName, cat("'aggregate' is ", aggregate, ", expected 0 to ", kAggregates.count - 1));
   Tensor y = allocate_tensor(std::vector<int64_t>{x.dim(0), outputs}, x.dtype());
   if (y.count() == 0) return y;
   auto run = [&]<class T>(T) {

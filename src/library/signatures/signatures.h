@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "library/signatures/learned.h"
 #include "library/signatures/signature.h"
 
 namespace tenon::library {
@@ -229,10 +230,10 @@ inline constexpr Signature kTable[] = {
      .operands = {tensor("x"), tensor("nodes"), tensor("splits"), tensor("roots"), tensor("leaves"),
                   tensor("targets"), tensor("weights")},
      .results = {tensor("scores")},
-     .attributes = {integer("outputs"), integer("aggregate")},
+     .attributes = {integer("outputs"), choice("aggregate", kAggregates)},
      .for_files = true,
-     .summary = "[rows, outputs]: the sum (aggregate 0), least (1) or greatest (2) of the weights "
-                "that decision trees give"},
+     .summary = "[rows, outputs]: the sum, least or greatest of the weights that decision trees "
+                "give"},
     {.name = "tenon.pairwise_coupling",
      .library = "ml",
      .operands = {tensor("pairs")},
@@ -293,7 +294,7 @@ inline constexpr Signature kTable[] = {
      .results = {tensor("matches")},
      .attributes = {text("pattern")},
      .for_files = true,
-     .summary = "bool: whether a regular expression of RE2 matches each whole string"},
+     .summary = "bool: whether an RE2 expression matches each whole string"},
     {.name = "tenon.text.parse",
      .library = "text",
      .operands = {tensor("x")},

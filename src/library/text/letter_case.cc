@@ -31,27 +31,30 @@ constexpr Mapping kUpper[] = {
 };
 
 uint32_t mapped(std::span<const Mapping> table, uint32_t c) {
-  const auto* row = std::ranges::upper_bound(table, c, {}, &Mapping::first).base();
-  if (row == table.data()) return c;
-  --row;
-  if (c <= row->last && (c - row->first) % row->step == 0)
-    return static_cast<uint32_t>(static_cast<int64_t>(c) + row->shift);
+  const auto after = std::ranges::upper_bound(table, c, {}, &Mapping::first);
+  if (after == table.begin()) return c;
+  const Mapping& row = *std::prev(after);
+  if (c <= row.last && (c - row.first) % row.step == 0)
+    return static_cast<uint32_t>(static_cast<int64_t>(c) + row.shift);
   return c;
 }
 
 Tensor with_case(const Tensor& x, int64_t upper) {
   const Strings strings = strings_of(kName, "x", x);
   StringTensorBuilder made(x.shape(), static_cast<size_t>(strings.text_bytes()));
-  std::string text;
+  std::string text;  // not yet in `made`
+  constexpr size_t kRoom = 1024;
   Ticker ticker;
   for (int64_t i = 0; i < strings.size(); ++i) {
     std::string_view rest = strings[i];
-    text.clear();
-    while (!rest.empty()) {
-      ticker.tick();
+    for (text.clear(); !rest.empty(); ticker.tick()) {
       const uint32_t c = take_code_point(rest);
       append_utf8(text, upper ? upper_case(c) : lower_case(c));
+      if (text.size() < kRoom) continue;
+      made.extend(text);
+      text.clear();
     }
+    ticker.tick();
     made.append(text);
   }
   return made.finish();

@@ -1,6 +1,5 @@
 // Lists of strings: taking, joining, ordering and finding them.
 #include <algorithm>
-#include <cstring>
 
 #include "device/device.h"
 #include "library/argument/argument.h"
@@ -36,14 +35,16 @@ constexpr std::string_view kTake = "tenon.text.take", kJoin = "tenon.text.join",
                            kRank = "tenon.text.rank", kConcat = "tenon.text.concat",
                            kFind = "tenon.text.find";
 
-int64_t integer_at(const Tensor& t, int64_t i) {
-  int64_t value;
-  std::memcpy(&value, t.data_as<char>() + i * int64_t{sizeof value}, sizeof value);
-  return value;
-}
-
-void set_integer(const Tensor& t, int64_t i, int64_t value) {
-  std::memcpy(t.data_as<char>() + i * int64_t{sizeof value}, &value, sizeof value);
+// Less than, equal to or greater than 0, as one string is than the other by its bytes.
+int compare(std::string_view a, std::string_view b, Ticker& ticker) {
+  for (; std::min(a.size(), b.size()) > kPollBytes; poll()) {
+    const int order = a.substr(0, kPollBytes).compare(b.substr(0, kPollBytes));
+    if (order != 0) return order;
+    a.remove_prefix(kPollBytes);
+    b.remove_prefix(kPollBytes);
+  }
+  ticker.tick(std::min(a.size(), b.size()));
+  return a.compare(b);
 }
 
 Tensor take(const Tensor& x, const Tensor& indices) {
@@ -82,15 +83,16 @@ Tensor join(const Tensor& a, const Tensor& b) {
 // equal ones in the order of places.
 Scratch<int64_t> sorted_places(const Strings& strings) {
   Scratch<int64_t> places(static_cast<size_t>(strings.size()));
-  for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int64_t>(i);
   Ticker ticker;
+  for (size_t i = 0; i < places.size(); ++i) {
+    ticker.tick();
+    places[i] = static_cast<int64_t>(i);
+  }
   const auto before = [&](int64_t a, int64_t b) {
-    const std::string_view left = strings[a], right = strings[b];
-    ticker.tick(std::min(left.size(), right.size()));
-    const int order = left.compare(right);
+    const int order = compare(strings[a], strings[b], ticker);
     return order != 0 ? order < 0 : a < b;
   };
-  // Tables of keys are sorted when a model is imported.
+  // The importer sorts lists of keys, save where a change of case may reorder them.
   if (!std::is_sorted(places.begin(), places.end(), before)) sort_numbers(places, before);
   return places;
 }
@@ -101,8 +103,9 @@ Tensor rank(const Tensor& x) {
   Tensor ranks = allocate_tensor(x.shape(), i64);
   const Scratch<int64_t> places = sorted_places(strings);
   int64_t now = 0;
+  Ticker ticker;
   for (size_t i = 0; i < places.size(); ++i) {
-    if (i > 0 && strings[places[i]] != strings[places[i - 1]]) ++now;
+    if (i > 0 && compare(strings[places[i]], strings[places[i - 1]], ticker) != 0) ++now;
     set_integer(ranks, places[i], now);
   }
   return ranks;
@@ -130,11 +133,12 @@ Tensor find(const Tensor& x, const Tensor& keys) {
   Ticker ticker;
   for (int64_t i = 0; i < wanted.size(); ++i) {
     const std::string_view text = wanted[i];
-    const auto at = std::ranges::lower_bound(places, text, {}, [&](int64_t place) {
-      ticker.tick(std::min(text.size(), known[place].size()));
-      return known[place];
-    });
-    const bool equal = at != places.end() && known[*at] == text;
+    ticker.tick();
+    const auto at = std::lower_bound(places.begin(), places.end(), text,
+                                     [&](int64_t place, std::string_view key) {
+                                       return compare(known[place], key, ticker) < 0;
+                                     });
+    const bool equal = at != places.end() && compare(known[*at], text, ticker) == 0;
     set_integer(found, i, equal ? *at : -1);
   }
   return found;

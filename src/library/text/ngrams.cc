@@ -1,12 +1,13 @@
 // tenon.text.ngrams: counts n-grams, as ONNX's TfIdfVectorizer does: a tree of the pool's n-grams
 // is walked from every item of a row.
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "device/device.h"
 #include "library/argument/argument.h"
+#include "library/signatures/ngrams.h"
 #include "library/text/functions.h"
+#include "support/bulk.h"
 #include "support/poll.h"
 
 namespace tenon::text {
@@ -21,7 +22,7 @@ Scratch<int64_t> integers(std::string_view name, const Tensor& t, int32_t rank) 
   if (t.dtype() != i64 || t.rank() != rank)
     fail(kName, cat("'", name, "' is ", to_text(t), ", expected i64 of rank ", rank));
   Scratch<int64_t> out(static_cast<size_t>(t.count()));
-  if (!out.empty()) std::memcpy(out.data(), t.data(), out.size() * sizeof(int64_t));
+  copy_memory(out.data(), t.data(), out.size() * sizeof(int64_t));
   return out;
 }
 
@@ -31,25 +32,26 @@ class Tree {
   // Throws if an n-gram occurs twice, or the pool and the lists don't fit each other.
   Tree(const Scratch<int64_t>& pool, const Scratch<int64_t>& starts,
        const Scratch<int64_t>& columns) {
+    nodes_.reserve(pool.size() + 1);  // so that nothing is copied
     nodes_.push_back({0, 0, -1});
     size_t number = 0;
     for (size_t k = 0; k < starts.size(); ++k) {
-      const auto end = k + 1 < starts.size() ? starts[k + 1] : static_cast<int64_t>(pool.size());
-      const auto items = static_cast<int64_t>(k) + 1;
-      if (starts[k] < 0 || end < starts[k] || end > static_cast<int64_t>(pool.size()) ||
-          (end - starts[k]) % items != 0) {
-        fail(kName, cat("the ", items, "-grams of the pool from ", starts[k], " to ", end, " of ",
-                        pool.size()));
+      ticker_.tick();
+      const auto items = static_cast<int64_t>(pool.size());
+      const library::NgramRange range = library::ngram_range(starts, k, items);
+      if (!range.fits(items)) {
+        fail(kName, cat("the ", range.length, "-grams of the pool from ", range.begin, " to ",
+                        range.end, " of ", items));
       }
-      for (int64_t at = starts[k]; at < end; at += items) {
+      for (int64_t at = range.begin; at < range.end; at += range.length) {
         if (number == columns.size())
           fail(kName, cat("the pool has more n-grams than 'columns', ", columns.size()));
-        add({pool.data() + at, static_cast<size_t>(items)}, columns[number++]);
+        add({pool.data() + at, static_cast<size_t>(range.length)}, columns[number++]);
       }
     }
     if (number != columns.size())
       fail(kName, cat("the pool has ", number, " n-grams, 'columns' ", columns.size()));
-    sort();
+    list_children();
   }
 
   // The child of a node, or 0.
@@ -68,8 +70,7 @@ class Tree {
     int64_t parent, item, column;
   };
 
-  // Nodes are appended as n-grams come, with a linear chain only where no node exists yet; `made_`
-  // finds them by parent and item until they are sorted.
+  // Nodes are created in input order; shared prefixes share nodes.
   void add(std::span<const int64_t> items, int64_t column) {
     int64_t node = 0;
     for (const int64_t item : items) {
@@ -82,20 +83,22 @@ class Tree {
     nodes_[static_cast<size_t>(node)].column = column;
   }
 
-  void sort() {
-    made_.clear();
-    edges_.resize(nodes_.size() - 1);
-    for (size_t i = 0; i < edges_.size(); ++i) edges_[i] = static_cast<int64_t>(i) + 1;
-    std::sort(edges_.begin(), edges_.end(), [&](int64_t a, int64_t b) {
+  // The keys of `made_` are in the order of parents, and of items among the children of one.
+  void list_children() {
+    edges_.reserve(made_.size());
+    first_.reserve(nodes_.size() + 1);
+    for (auto at = made_.begin(); at != made_.end(); at = made_.erase(at)) {
       ticker_.tick();
-      const Node &x = nodes_[static_cast<size_t>(a)], &y = nodes_[static_cast<size_t>(b)];
-      return x.parent != y.parent ? x.parent < y.parent : x.item < y.item;
-    });
-    first_.assign(nodes_.size() + 1, static_cast<int64_t>(edges_.size()));
-    for (size_t i = edges_.size(); i-- > 0;)
-      first_[static_cast<size_t>(nodes_[static_cast<size_t>(edges_[i])].parent)] =
-          static_cast<int64_t>(i);
-    for (size_t i = nodes_.size(); i-- > 0;) first_[i] = std::min(first_[i], first_[i + 1]);
+      begin_children(at->first.first);
+      edges_.push_back(at->second);
+    }
+    begin_children(static_cast<int64_t>(nodes_.size()));
+  }
+
+  // Of this node and of those before it, which have no more.
+  void begin_children(int64_t node) {
+    for (; first_.size() <= static_cast<size_t>(node); ticker_.tick())
+      first_.push_back(static_cast<int64_t>(edges_.size()));
   }
 
   std::pair<const int64_t*, const int64_t*> range(int64_t node) const {
@@ -104,6 +107,7 @@ class Tree {
   }
 
   using Key = std::pair<int64_t, int64_t>;
+  // The node of a parent and an item, until the children are listed.
   std::map<Key, int64_t, std::less<>, ScratchAllocator<std::pair<const Key, int64_t>>> made_;
   Scratch<Node> nodes_;
   Scratch<int64_t> edges_;  // nodes but the root, by parent and item
@@ -141,20 +145,20 @@ Tensor ngrams(const Tensor& x, const Tensor& pool, const Tensor& starts, const T
   }
   const Scratch<int64_t> items = integers("x", x, 2);
   const Scratch<int64_t> places = integers("columns", columns, 1);
+  Ticker ticker;
   for (const int64_t column : places) {
+    ticker.tick();
     if (column < 0 || column >= outputs) fail(kName, cat("the column ", column, " of ", outputs));
   }
   const Tree tree(integers("pool", pool, 1), integers("starts", starts, 1), places);
   Tensor counts = allocate_tensor(std::vector<int64_t>{x.dim(0), outputs}, f32);
+  fill_memory(counts.data(), 0, static_cast<size_t>(counts.bytes()));
   const auto width = static_cast<size_t>(x.dim(1));
-  Scratch<float> row_counts(static_cast<size_t>(outputs));
   for (int64_t row = 0; counts.count() > 0 && row < x.dim(0); ++row) {
-    poll();
-    std::fill(row_counts.begin(), row_counts.end(), 0.0f);
+    ticker.tick();
+    float* row_counts = counts.data_as<float>() + row * outputs;
     count_row(tree, {items.data() + static_cast<size_t>(row) * width, width}, least, most, skips,
-              [&](int64_t column) { ++row_counts[static_cast<size_t>(column)]; });
-    std::memcpy(counts.data_as<float>() + row * outputs, row_counts.data(),
-                row_counts.size() * sizeof(float));
+              [&](int64_t column) { ++row_counts[column]; });
   }
   return counts;
 }

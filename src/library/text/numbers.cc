@@ -60,8 +60,7 @@ Decimal shortest(double value, DataType dtype) {
   }
 }
 
-// From here on, NumPy 2's str of a number has an exponent: beyond the integers that the type has
-// without gaps, roughly.
+// NumPy 2's str switches to scientific notation at this magnitude.
 double positional_end(DataType dtype) {
   return dtype == f64 ? 1e16 : dtype == f32 ? 1e6 : 1e3;
 }
@@ -126,7 +125,7 @@ Tensor format(const Tensor& x) {
 
 [[noreturn]] void fail_number(std::string_view text, int64_t i, DataType dtype) {
   constexpr size_t kShown = 40;  // bytes
-  throw Error(ErrorKind::Runtime, cat(kParse, ": a string is no number of ", to_text(dtype)))
+  throw Error(ErrorKind::Runtime, cat(kParse, ": the string can't be read as ", to_text(dtype)))
       .found(quoted(text.substr(0, kShown)), cat("element ", i));
 }
 
@@ -140,16 +139,30 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// The exponent of the first decimal digit that is not 0: 2 of "123", -1 of "0.1e0". Far beyond any
+// type's range where the written exponent is.
+int64_t decimal_exponent(std::string_view text) {
+  const size_t e = std::min(text.find_first_of("eE"), text.size());
+  const std::string_view digits = text.substr(0, e);
+  const auto point = static_cast<int64_t>(std::min(digits.find('.'), digits.size()));
+  const auto first =
+      static_cast<int64_t>(std::min(digits.find_first_of("123456789"), digits.size()));
+  const int64_t place = first < point ? point - first - 1 : point - first;
+  std::string_view power = text.substr(std::min(e + 1, text.size()));
+  if (power.starts_with('+')) power.remove_prefix(1);
+  constexpr int64_t kFar = int64_t{1} << 40;  // more than a text has digits
+  int64_t written = 0;
+  const auto [end, error] = std::from_chars(power.data(), power.data() + power.size(), written);
+  if (error == std::errc::result_out_of_range) written = power.starts_with('-') ? -kFar : kFar;
+  return place + std::clamp(written, -kFar, kFar);
+}
+
 template <class T>
 bool read(std::string_view text, T* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   if constexpr (std::is_floating_point_v<T>) {
-    // Beyond the range: the digits decide between 0 and infinity.
     if (error == std::errc::result_out_of_range && end == text.data() + text.size()) {
-      const size_t e = text.find_first_of("eE");
-      const bool small = (e != std::string_view::npos && text.substr(e + 1).starts_with('-')) ||
-                         text.starts_with("0.") || text.starts_with("-0.");
-      *value = small ? T{0} : std::numeric_limits<T>::infinity();
+      *value = decimal_exponent(text) < 0 ? T{0} : std::numeric_limits<T>::infinity();
       if (text[0] == '-') *value = -*value;
       return true;
     }
@@ -187,11 +200,14 @@ Tensor parse(const Tensor& x, const Any& to) {
   const bool known =
       is_tensor_dtype(dtype) && (dtype.is_int() || dtype.is_float()) && dtype.bits >= 8;
   if (!known) fail(kParse, "'dtype' is not that of numbers");
+  constexpr size_t kMostBytes = size_t{1} << 20;  // which are read without a poll
   Tensor numbers = allocate_tensor(x.shape(), dtype);
   const auto size = static_cast<size_t>(dtype.bytes());
   Ticker ticker;
   for (int64_t i = 0; i < strings.size(); ++i) {
     const std::string_view text = strings[i];
+    if (text.size() > kMostBytes)
+      fail(kParse, cat("a string of ", text.size(), " bytes, expected at most ", kMostBytes));
     ticker.tick(text.size() * 4);
     const std::optional<uint64_t> bits = parsed(trimmed(text), dtype);
     if (!bits) fail_number(text, i, dtype);

@@ -96,6 +96,16 @@ TEST(Split, IsThatOfPython) {
   EXPECT_EQ(split("a<>b<>c", "<>"), (std::pair(Texts{"a", "b", "c"}, Ints{3})));
 }
 
+TEST(Split, FindsDelimitersThatRepeatThemselves) {
+  EXPECT_EQ(split("aabaabaaab", "aab"), (std::pair(Texts{"", "", "a", ""}, Ints{4})));
+  EXPECT_EQ(split("aaaaa", "aa"), (std::pair(Texts{"", "", "a"}, Ints{3})));
+  EXPECT_EQ(split("abacabacabad", "abacabad"), (std::pair(Texts{"abac", ""}, Ints{2})));
+  EXPECT_EQ(split("ab", "abc"), (std::pair(Texts{"ab"}, Ints{1})));
+  // Quadratic where each place is compared anew.
+  const std::string delimiter = std::string(1'000'000, 'a') + "b";
+  EXPECT_EQ(split(std::string(2'000'000, 'a') + "b", delimiter).second, Ints{2});
+}
+
 TEST(Split, FillsUpToTheLongest) {
   const Tensor parts = part(0, "tenon.text.split", texts({"a b", "", "c"}), String(""), INT64_MAX);
   EXPECT_EQ(shape_of(parts), (Ints{3, 2}));
@@ -123,6 +133,13 @@ TEST(Case, MapsSingleCharacters) {
   EXPECT_EQ(lower_case(0x10ffff), 0x10ffffu);
 }
 
+TEST(Case, TakesLongStrings) {
+  std::string lower, upper;
+  for (int i = 0; i < 5000; ++i) lower += "a\xc3\xa9", upper += "A\xc3\x89";
+  EXPECT_EQ(texts_of(result("tenon.text.case", texts({lower, "", "x"}), true)),
+            (Texts{upper, "", "X"}));
+}
+
 TEST(Match, IsOfTheWholeString) {
   EXPECT_EQ(data_of<uint8_t>(result("tenon.text.match", texts({"ab", "xaby", ""}), String("a.|"))),
             (std::vector<uint8_t>{1, 0, 1}));
@@ -132,17 +149,31 @@ TEST(Match, IsOfTheWholeString) {
 
 TEST(Match, RefusesPatternsThatAreTooMuch) {
   EXPECT_EQ(failure("tenon.text.match", texts({"a"}), String("a(")),
-            "tenon.text.match: the pattern is no regular expression of RE2");
+            "tenon.text.match: the pattern is not a valid RE2 expression");
   EXPECT_EQ(failure("tenon.text.match", texts({"a"}), String("((a{1000}){1000}){1000}")),
-            "tenon.text.match: the pattern is no regular expression of RE2");
-  EXPECT_EQ(failure("tenon.text.match", texts({"a"}), String(std::string(100'000, 'a'))),
-            "tenon.text.match: a pattern of 100000 bytes, expected at most 65536");
+            "tenon.text.match: the pattern is not a valid RE2 expression");
+  EXPECT_EQ(failure("tenon.text.match", texts({"a"}), String(std::string(20'000, 'a'))),
+            "tenon.text.match: a pattern of 20000 bytes, expected at most 16384");
   EXPECT_EQ(failure("tenon.text.match", texts({"a"}), 1),
             "tenon.text.match: 'pattern' is int, expected a string");
-  // Exponential for engines that go back.
+  // Exponential for engines that backtrack.
   EXPECT_EQ(data_of<uint8_t>(
                 result("tenon.text.match", texts({std::string(5000, 'a')}), String("(a*)*b"))),
             (std::vector<uint8_t>{0}));
+}
+
+TEST(Match, RefusesTextThatCouldTakeLong) {
+  // Each of the alternatives has 2^900 states, which no automaton holds.
+  std::string pattern;
+  for (int i = 0; i < 20; ++i) pattern += cat(i ? "|" : "", "[ab]*a[ab]{", 900 + i, "}c", i);
+  EXPECT_EQ(failure("tenon.text.match", texts({"", std::string(400'000, 'a')}), String(pattern)),
+            "tenon.text.match: a string is too long for the pattern");
+  EXPECT_EQ(data_of<uint8_t>(
+                result("tenon.text.match", texts({std::string(2000, 'a')}), String(pattern))),
+            (std::vector<uint8_t>{0}));
+  const std::string words = std::string(1'000'000, 'a') + "error" + std::string(1'000'000, 'b');
+  EXPECT_EQ(data_of<uint8_t>(result("tenon.text.match", texts({words}), String(".*error.*"))),
+            (std::vector<uint8_t>{1}));
 }
 
 TEST(Format, IsThatOfNumPy) {
@@ -163,6 +194,17 @@ TEST(Format, IsThatOfNumPy) {
             (Texts{"True", "False"}));
 }
 
+TEST(Format, IsTheShortestTextOfEveryF16) {
+  std::vector<uint16_t> numbers(0x7c00);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<uint16_t>(i);
+  const Tensor written = result("tenon.text.format", tensor<uint16_t>(f16, {0x7c00}, numbers));
+  for (const std::string& text : texts_of(written)) {
+    const std::string digits = text.substr(0, text.find('e'));
+    EXPECT_TRUE(digits.ends_with(".0") || !digits.ends_with("0")) << text;
+  }
+  EXPECT_EQ(data_of<uint16_t>(result("tenon.text.parse", written, f16)), numbers);
+}
+
 template <class T>
 std::vector<T> parsed(DataType dtype, const Texts& from) {
   return data_of<T>(result("tenon.text.parse", texts(from), dtype));
@@ -178,8 +220,22 @@ TEST(Parse, ReadsNumbersOfEveryForm) {
   EXPECT_EQ(parsed<uint16_t>(f16, {"65504"}), (std::vector<uint16_t>{0x7bff}));
 }
 
+TEST(Parse, RoundsNumbersOutOfRangeToZeroOrInfinity) {
+  const std::string zeros(400, '0');
+  EXPECT_EQ(parsed<double>(f64, {"0.1e400", "-0.5e999", "1" + zeros, "0." + zeros + "1e800"}),
+            (std::vector<double>{INFINITY, -INFINITY, INFINITY, INFINITY}));
+  EXPECT_EQ(parsed<double>(f64, {"10e-400", "-5e-999", "0." + zeros + "1", "1" + zeros + "e-900"}),
+            (std::vector<double>{0, -0.0, 0, 0}));
+  EXPECT_TRUE(std::signbit(parsed<double>(f64, {"-5e-999"})[0]));
+  EXPECT_EQ(parsed<float>(f32, {"0.1e40", "1" + zeros + "e-5", "100e-60", "1e99999999999999999999",
+                                "1e-99999999999999999999", "1E+400"}),
+            (Floats{INFINITY, INFINITY, 0, INFINITY, 0, INFINITY}));
+  EXPECT_EQ(parsed<double>(f64, {"1" + zeros + "e-400", "0." + zeros + "1e401", "0e99999"}),
+            (std::vector<double>{1, 1, 0}));
+}
+
 TEST(Parse, RefusesOtherText) {
-  const std::string none = "tenon.text.parse: a string is no number of ";
+  const std::string none = "tenon.text.parse: the string can't be read as ";
   EXPECT_EQ(failure("tenon.text.parse", texts({"1x"}), f32), none + "f32");
   EXPECT_EQ(failure("tenon.text.parse", texts({""}), f32), none + "f32");
   EXPECT_EQ(failure("tenon.text.parse", texts({"+-1"}), f32), none + "f32");
@@ -190,6 +246,8 @@ TEST(Parse, RefusesOtherText) {
             "tenon.text.parse: 'dtype' is not that of numbers");
   EXPECT_EQ(failure("tenon.text.parse", texts({"1"}), 7),
             "tenon.text.parse: 'dtype' is not that of numbers");
+  EXPECT_EQ(failure("tenon.text.parse", texts({std::string(2'000'000, '1')}), f32),
+            "tenon.text.parse: a string of 2000000 bytes, expected at most 1048576");
 }
 
 // 1-grams 2 and 3, and the 2-gram 5, 6.
@@ -204,6 +262,18 @@ TEST(Ngrams, CountsSingleItemsOnceAndPairsAtEveryDistance) {
   EXPECT_EQ(data_of<float>(counted_ngrams({2, 5, 2, 6, 6}, 1, 2, 1)), (Floats{2, 0, 1}));
   EXPECT_EQ(data_of<float>(counted_ngrams({2, 5, 2, 6, 6}, 2, 2, 5)), (Floats{0, 0, 2}));
   EXPECT_EQ(data_of<float>(counted_ngrams({2, 5, 6}, 1, 1, INT64_MAX)), (Floats{1, 0, 0}));
+}
+
+TEST(Ngrams, SharePrefixes) {
+  // 1-grams 7 and 5, and 2-grams 5, 7; 7, 7; 5, 6.
+  EXPECT_EQ(data_of<float>(result("tenon.text.ngrams",
+                                  tensor<int64_t>(i64, {2, 4},
+                                                  {5, 7, 7, 5,  //
+                                                   6, 5, 6, 7}),
+                                  ints({7, 5, 5, 7, 7, 7, 5, 6}), ints({0, 2}),
+                                  ints({4, 3, 2, 1, 0}), 1, 2, 0, 6)),
+            (Floats{0, 1, 1, 2, 2, 0,  //
+                    1, 0, 0, 1, 1, 0}));
 }
 
 TEST(Ngrams, RefusesListsThatDoNotFit) {
@@ -235,13 +305,30 @@ TEST(Library, StopsWhereItIsToldTo) {
   struct Stop final : Poller {
     void poll() override { throw Error(ErrorKind::Runtime, "stopped"); }
   } stop;
-  const Tensor many = texts(Texts(20'000, "text"));
+  const Tensor many = texts(Texts(20'000, "text")), numbers = texts(Texts(20'000, "1")),
+               large = texts({std::string(3 * kPollBytes, 'a')});
   const Poller::Scope scope(&stop);
   EXPECT_EQ(failure("tenon.text.rank", many), "stopped");
   EXPECT_EQ(failure("tenon.text.concat", many, many), "stopped");
   EXPECT_EQ(failure("tenon.text.case", many, true), "stopped");
   EXPECT_EQ(failure("tenon.text.match", many, String("a")), "stopped");
   EXPECT_EQ(failure("tenon.text.format", ints(Ints(20'000, 1))), "stopped");
+  EXPECT_EQ(failure("tenon.text.take", many, ints(Ints(20'000, 1))), "stopped");
+  EXPECT_EQ(failure("tenon.text.join", many, many), "stopped");
+  EXPECT_EQ(failure("tenon.text.find", many, many), "stopped");
+  EXPECT_EQ(failure("tenon.text.split", many, String("x"), 1), "stopped");
+  EXPECT_EQ(failure("tenon.text.parse", numbers, f32), "stopped");
+  // Also within one string, and between them and others.
+  const std::string text(20'000, 'a');
+  EXPECT_EQ(failure("tenon.text.split", texts({text}), String("b"), 1), "stopped");
+  EXPECT_EQ(failure("tenon.text.split", texts({"a"}), String(text), 1), "stopped");
+  EXPECT_EQ(failure("tenon.text.split", texts({text}), String(""), 1), "stopped");
+  EXPECT_EQ(failure("tenon.text.case", texts({text}), true), "stopped");
+  EXPECT_EQ(failure("tenon.text.concat", large, large), "stopped");
+  EXPECT_EQ(failure("tenon.text.find", large, large), "stopped");
+  EXPECT_EQ(failure("tenon.text.ngrams", tensor<int64_t>(i64, {1, 1}, {1}), ints(Ints(20'000, 1)),
+                    ints(Ints(20'000, 0)), ints({0}), 1, 20'000, 0, 1),
+            "stopped");
 }
 
 }  // namespace
