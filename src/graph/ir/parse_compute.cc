@@ -76,7 +76,8 @@ class ComputeParser : ScalarParser {
       } else if (p_.accept_word("rows")) {
         r.rows.push_back(name("the result of a stage"));
       } else {
-        p_.fail("what an iteration takes or leaves is missing", "counter %i, state %h = %y or rows %y");
+        p_.fail("what an iteration takes or leaves is missing",
+                "counter %i, state %h = %y or rows %y");
       }
     });
     return r;
@@ -110,8 +111,9 @@ class ComputeParser : ScalarParser {
     for (const auto& [now, next] : r.states) states.push_back({input(now), output(next)});
     Array<int64_t> rows;
     for (const Token& row : r.rows) rows.push_back(output(row));
-    return loop::recurrence(
-        step, r.trip_count, r.counter ? input(*r.counter) : loop::Recurrence::kNoCounter, states, rows);
+    return loop::recurrence(step, r.trip_count,
+                            r.counter ? input(*r.counter) : loop::Recurrence::kNoCounter, states,
+                            rows);
   }
 
   Ref<const loop::Stage> stage() {

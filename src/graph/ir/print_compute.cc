@@ -29,8 +29,8 @@ class ComputePrinter : ScalarPrinter {
       parts.push_back(cat("counter ", name_of(step.inputs, r.counter)));
     }
     for (const auto& state : r.states) {
-      parts.push_back(
-          cat("state ", name_of(step.inputs, state.input()), " = ", name_of(step.outputs, state.output())));
+      parts.push_back(cat("state ", name_of(step.inputs, state.input()), " = ",
+                          name_of(step.outputs, state.output())));
     }
     for (const int64_t row : r.rows) parts.push_back(cat("rows ", name_of(step.outputs, row)));
     for (size_t i = 0; i < parts.size(); ++i) out_ += cat(i ? ", " : "", parts[i]);
