@@ -85,7 +85,7 @@ def assert_close(found, expected, tolerance):
     for x, y in zip(found, expected):
         x, y = np.asarray(x), np.asarray(y)
         assert (x.shape, x.dtype) == (y.shape, y.dtype)
-        if x.dtype.kind == "f":
+        if x.dtype.kind in "fV":  # V: bfloat16
             np.testing.assert_allclose(x.astype("float64"), y.astype("float64"), rtol=tolerance, atol=tolerance)
         else:
             assert np.abs(x.astype("int64") - y.astype("int64")).max(initial=0) <= tolerance

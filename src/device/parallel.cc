@@ -168,8 +168,6 @@ class Progress {
   Ref<ErrorObj> error_;
 };
 
-}  // namespace
-
 // How many threads a loop on this thread may use; 0: as its thread's setting says.
 int32_t threads_for(const ThreadTeam& team, int32_t wanted) {
   if (inside_loop) return 1;
@@ -177,6 +175,8 @@ int32_t threads_for(const ThreadTeam& team, int32_t wanted) {
   if (wanted <= 0) wanted = team.thread_count();
   return std::min(wanted, kMostThreads);
 }
+
+}  // namespace
 
 int try_parallel(const ParallelLoop& loop) noexcept {
   try {

@@ -188,10 +188,10 @@ std::optional<Dim> flops_of(const loop::Compute& compute) {
 }
 
 std::optional<Dim> flops_of(const loop::Recurrence& repeated) {
-  const auto turn = flops_of(*repeated.step);
-  if (!turn) return std::nullopt;
+  const auto step = flops_of(*repeated.step);
+  if (!step) return std::nullopt;
   try {
-    return repeated.turns * *turn;
+    return repeated.trip_count * *step;
   } catch (const Error& error) {  // too many terms
     if (error.kind() != ErrorKind::Usage) throw;
     return std::nullopt;

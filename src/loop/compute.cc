@@ -329,8 +329,8 @@ bool reads_the_element_written(const Load& l, const Stage& s) {
 
 // Pairs of an output and an input of the same type, where the kernel reads the input only at the
 // element that it writes, and only for that write.
-Array<Array<int64_t>> in_place_pairs(const Compute& c) {
-  Array<Array<int64_t>> pairs;
+Array<InPlace> in_place_pairs(const Compute& c) {
+  Array<InPlace> pairs;
   for (size_t o = 0; o < c.outputs.size(); ++o) {
     for (size_t i = 0; i < c.inputs.size(); ++i) {
       const Buffer &out = *c.outputs[o], &in = *c.inputs[i];
@@ -370,12 +370,8 @@ void check_whole(const Compute& compute) {
   Checker c{compute, {}};
   c.require(compute.integers.to_vector() == unbound_symbols(compute).to_vector(),
             "integers are the symbols that no parameter binds, in order of appearance");
-  const Array<Array<int64_t>> pairs = in_place_pairs(compute);
-  bool same = pairs.size() == compute.in_place.size();
-  for (size_t i = 0; same && i < pairs.size(); ++i) {
-    same = pairs[i].to_vector() == compute.in_place[i].to_vector();
-  }
-  c.require(same, "pairs in place are those that the stages allow");
+  c.require(compute.in_place.to_vector() == in_place_pairs(compute).to_vector(),
+            "pairs in place are those that the stages allow");
 }
 
 }  // namespace tenon::loop

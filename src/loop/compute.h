@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "loop/expr.h"
+#include "loop/index_pair.h"
 
 namespace tenon::loop {
 
@@ -74,6 +75,14 @@ struct Stage : Object {
   TENON_TYPE(TypeIndex::LoopStage);
 };
 
+// An output and an input that may share memory: every element is read before, and only for, the
+// write of the same element.
+struct InPlace : IndexPair {
+  using IndexPair::IndexPair;
+  int64_t output() const { return (*this)[0]; }
+  int64_t input() const { return (*this)[1]; }
+};
+
 // A kernel as its callers see it. Derived types define its computation: a Compute, or a loop nest
 // (loop/kernel.h).
 //
@@ -84,9 +93,7 @@ struct KernelInterface : Object {
   Array<Ref<const Buffer>> inputs;
   Array<Ref<const Buffer>> outputs;
   Array<String> integers;  // symbols passed as integers
-  // Pairs (output, input) that may share memory: every element is read before, and only for, the
-  // write of the same element.
-  Array<Array<int64_t>> in_place;
+  Array<InPlace> in_place;
   // Whether every access is within its buffer and no index overflows, by construction, as in
   // lowered operators. Not a reflected field, so that no external data can claim it: in all other
   // kernels, code checks each access and stops the kernel with an error.

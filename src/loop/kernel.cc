@@ -242,10 +242,10 @@ void check(const Kernel& kernel) {
   }
   c.require(c.readable.size() == kernel.inputs.size() + kernel.outputs.size(),
             "parameters are distinct");
-  for (const auto& pair : kernel.in_place) {
-    c.require(pair.size() == 2 && pair[0] >= 0 && pair[1] >= 0 &&
-                  pair[0] < static_cast<int64_t>(kernel.outputs.size()) &&
-                  pair[1] < static_cast<int64_t>(kernel.inputs.size()),
+  for (const InPlace& pair : kernel.in_place) {
+    c.require(pair.output() >= 0 && pair.input() >= 0 &&
+                  pair.output() < static_cast<int64_t>(kernel.outputs.size()) &&
+                  pair.input() < static_cast<int64_t>(kernel.inputs.size()),
               "an in-place pair names an output and an input");
   }
   c.stmt(kernel.body, false, false);

@@ -26,9 +26,9 @@ bool same_shape(const Array<Dim>& a, const Array<Dim>& b) {
 void check_fields(const Recurrence& r) {
   require(static_cast<bool>(r.step), "there is a step", r);
   check_whole(*r.step);
-  require(may_be_size(r.turns), "the number of turns isn't negative", r);
+  require(may_be_size(r.trip_count), "the trip count isn't negative", r);
   const auto &inputs = r.step->inputs, &outputs = r.step->outputs;
-  std::unordered_set<int64_t> taken;  // inputs that a turn makes
+  std::unordered_set<int64_t> taken;  // inputs that an iteration makes
   if (r.counter != Recurrence::kNoCounter) {
     require(is_index_of(r.counter, inputs.size()), "the counter is an input of the step", r);
     const Buffer& counter = *inputs[static_cast<size_t>(r.counter)];
@@ -36,16 +36,16 @@ void check_fields(const Recurrence& r) {
     taken.insert(r.counter);
   }
   std::unordered_set<int64_t> used;  // outputs
-  for (const Array<int64_t>& pair : r.states) {
-    require(pair.size() == 2 && is_index_of(pair[0], inputs.size()) &&
-                is_index_of(pair[1], outputs.size()),
-            "a state is an input of the step, and then an output", r);
-    require(taken.insert(pair[0]).second, "an input is one state, or the counter", r);
-    const Buffer &now = *inputs[static_cast<size_t>(pair[0])],
-                 &next = *outputs[static_cast<size_t>(pair[1])];
+  for (const State& state : r.states) {
+    require(
+        is_index_of(state.input(), inputs.size()) && is_index_of(state.output(), outputs.size()),
+        "a state is an input of the step, and then an output", r);
+    require(taken.insert(state.input()).second, "an input is one state, or the counter", r);
+    const Buffer &now = *inputs[static_cast<size_t>(state.input())],
+                 &next = *outputs[static_cast<size_t>(state.output())];
     require(now.dtype == next.dtype && same_shape(now.shape, next.shape), "a state keeps its type",
             r);
-    used.insert(pair[1]);
+    used.insert(state.output());
   }
   std::unordered_set<int64_t> kept;
   for (const int64_t row : r.rows) {
@@ -67,7 +67,7 @@ Array<String> unbound_symbols(const Recurrence& r) {
       }
     }
   }
-  collect_symbols(r.turns, &all);
+  collect_symbols(r.trip_count, &all);
   for (const auto& b : r.step->outputs) {
     for (const Dim& d : b->shape) collect_symbols(d, &all);
   }
@@ -81,11 +81,11 @@ Array<String> unbound_symbols(const Recurrence& r) {
 
 }  // namespace
 
-RecurrenceRef recurrence(const ComputeRef& step, const Dim& turns, int64_t counter,
-                         Array<Array<int64_t>> states, Array<int64_t> rows) {
+RecurrenceRef recurrence(const ComputeRef& step, const Dim& trip_count, int64_t counter,
+                         Array<State> states, Array<int64_t> rows) {
   auto r = make<Recurrence>();
   r->step = step;
-  r->turns = turns;
+  r->trip_count = trip_count;
   r->counter = counter;
   r->states = std::move(states);
   r->rows = std::move(rows);
@@ -93,14 +93,14 @@ RecurrenceRef recurrence(const ComputeRef& step, const Dim& turns, int64_t count
   for (size_t i = 0; i < step->inputs.size(); ++i) {
     if (static_cast<int64_t>(i) != counter) r->inputs.push_back(step->inputs[i]);
   }
-  for (const Array<int64_t>& pair : r->states) {
-    const Buffer& last = *step->outputs[static_cast<size_t>(pair[1])];
+  for (const State& state : r->states) {
+    const Buffer& last = *step->outputs[static_cast<size_t>(state.output())];
     r->outputs.push_back(buffer(cat("last_", last.name), last.dtype, last.shape.to_vector()));
   }
   for (const int64_t row : r->rows) {
     const Buffer& one = *step->outputs[static_cast<size_t>(row)];
     std::vector<Dim> shape = one.shape.to_vector();
-    shape.insert(shape.begin(), turns);
+    shape.insert(shape.begin(), trip_count);
     r->outputs.push_back(buffer(cat("all_", one.name), one.dtype, shape));
   }
   r->integers = unbound_symbols(*r);
@@ -110,7 +110,7 @@ RecurrenceRef recurrence(const ComputeRef& step, const Dim& turns, int64_t count
 
 void check(const Recurrence& r) {
   check_fields(r);
-  const RecurrenceRef wanted = recurrence(r.step, r.turns, r.counter, r.states, r.rows);
+  const RecurrenceRef wanted = recurrence(r.step, r.trip_count, r.counter, r.states, r.rows);
   bool same = r.inputs.size() == wanted->inputs.size() &&
               r.outputs.size() == wanted->outputs.size() && r.in_place.empty() &&
               r.integers.to_vector() == wanted->integers.to_vector();

@@ -103,10 +103,10 @@ TEST(Recurrence, EqualOnesAreEqual) {
   EXPECT_FALSE(structural_equal(Any(a), Any(other)));
 }
 
-std::string rule_of(const ComputeRef& step, const Dim& turns, int64_t counter,
-                    Array<Array<int64_t>> states, Array<int64_t> rows) {
+std::string rule_of(const ComputeRef& step, const Dim& trip_count, int64_t counter,
+                    Array<State> states, Array<int64_t> rows) {
   try {
-    recurrence(step, turns, counter, std::move(states), std::move(rows));
+    recurrence(step, trip_count, counter, std::move(states), std::move(rows));
   } catch (const Error& e) {
     for (const Error::Row& row : e.rows()) {
       if (row.label == "rule") return row.text;
@@ -117,7 +117,7 @@ std::string rule_of(const ComputeRef& step, const Dim& turns, int64_t counter,
 
 TEST(Recurrence, BreaksNoRule) {
   const ComputeRef step = Step().compute;
-  EXPECT_EQ(rule_of(step, -1, 1, {{2, 0}}, {0}), "the number of turns isn't negative");
+  EXPECT_EQ(rule_of(step, -1, 1, {{2, 0}}, {0}), "the trip count isn't negative");
   EXPECT_EQ(rule_of(step, t, 4, {{2, 0}}, {0}), "the counter is an input of the step");
   EXPECT_EQ(rule_of(step, t, 0, {{2, 0}}, {0}), "the counter is an i64 of rank 0");
   EXPECT_EQ(rule_of(step, t, 1, {{2, 1}}, {0}),

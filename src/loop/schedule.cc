@@ -62,7 +62,7 @@ KernelRef loop_nest(const KernelInterfaceRef& kernel, std::string_view name,
   if (auto* compute = kernel.as<Compute>()) return lower(*compute, name, options);
   if (auto* repeated = kernel.as<Recurrence>()) return lower(*repeated, name, options);
   auto* nest = kernel.as<Kernel>();
-  TENON_ASSERT(nest, "kernel ", name, " is neither to be lowered nor a loop nest");
+  TENON_ASSERT(nest, "kernel ", name, " is neither a Compute, a Recurrence nor a loop nest");
   return nest->name == name ? KernelRef(nest) : renamed(*nest, name);
 }
 

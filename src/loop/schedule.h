@@ -24,7 +24,7 @@ struct ScheduleOptions {
 // The only way from a Compute to a loop nest. `compute` must be a whole kernel (whole_kernel), and
 // the result has its interface. Accesses are trusted if the compute's are (`in_bounds`).
 KernelRef lower(const Compute& compute, std::string_view name, const ScheduleOptions& options);
-// The same for a whole loop: turns of its step's nest.
+// The same for a whole loop around its step's nest.
 KernelRef lower(const Recurrence& recurrence, std::string_view name,
                 const ScheduleOptions& options);
 

@@ -13,7 +13,7 @@ namespace {
 // What takes the place of a buffer of the step.
 struct Place {
   Ref<const Buffer> buffer;  // null for the counter, which isn't in memory
-  bool is_row = false;       // the turn's row of `buffer`
+  bool is_row = false;       // the iteration's row of `buffer`
 };
 
 class Repeat {
@@ -21,13 +21,13 @@ class Repeat {
   Repeat(const Recurrence& r, const ScheduleOptions& options) : r_(r), options_(options) {
     if (r.counter != Recurrence::kNoCounter) places_[input(r.counter).get()] = {};
     for (size_t k = 0; k < r.states.size(); ++k) {
-      places_[input(r.states[k][0]).get()] = {r.outputs[k]};
+      places_[input(r.states[k].input()).get()] = {r.outputs[k]};
     }
     for (size_t k = 0; k < r.rows.size(); ++k) {
       places_[output(r.rows[k]).get()] = {r.outputs[r.states.size() + k], true};
     }
     for (size_t k = 0; k < r.states.size(); ++k) {
-      const Ref<const Buffer>& next = output(r.states[k][1]);
+      const Ref<const Buffer>& next = output(r.states[k].output());
       if (places_.contains(next.get())) continue;
       if (is_in_place(k)) {
         places_[next.get()] = {r.outputs[k]};
@@ -42,14 +42,14 @@ class Repeat {
     std::vector<StmtRef> begin, end;
     for (size_t k = 0; k < r_.states.size(); ++k) {
       const Ref<const Buffer>& last = r_.outputs[k];
-      begin.push_back(copy(last, {input(r_.states[k][0])}));
-      const Place& next = places_.at(output(r_.states[k][1]).get());
+      begin.push_back(copy(last, {input(r_.states[k].input())}));
+      const Place& next = places_.at(output(r_.states[k].output()).get());
       if (next.buffer != last) end.push_back(copy(last, next));
     }
-    StmtRef turn = seq({placed(step), seq(end)});
-    StmtRef turns = for_loop(turn_, index(0), dim_value(r_.turns), ForKind::kSerial, turn);
-    for (const Ref<const Buffer>& next : scratch_) turns = alloc(next, turns);
-    return seq({seq(begin), turns});
+    StmtRef loop = for_loop(counter_, index(0), dim_value(r_.trip_count), ForKind::kSerial,
+                            seq({placed(step), seq(end)}));
+    for (const Ref<const Buffer>& next : scratch_) loop = alloc(next, loop);
+    return seq({seq(begin), loop});
   }
 
  private:
@@ -62,19 +62,19 @@ class Repeat {
 
   // Whether a state may be overwritten by what it becomes, which no other state does.
   bool is_in_place(size_t k) const {
-    const Array<int64_t>& state = r_.states[k];
-    const auto becomes = [&](const Array<int64_t>& other) { return other[1] == state[1]; };
+    const State& state = r_.states[k];
+    const auto becomes = [&](const State& other) { return other.output() == state.output(); };
     return std::ranges::count_if(r_.states, becomes) == 1 &&
-           std::ranges::any_of(r_.step->in_place, [&](const Array<int64_t>& pair) {
-             return pair[0] == state[1] && pair[1] == state[0];
+           std::ranges::any_of(r_.step->in_place, [&](const InPlace& pair) {
+             return pair.output() == state.output() && pair.input() == state.input();
            });
   }
 
   // The offset of an element of a row, as one index, or its indices.
   Array<ExprRef> in_row(const Buffer& row, const Array<ExprRef>& indices) const {
     const bool flat = indices.size() == 1;
-    if (flat) return {sum(binary(BinaryOp::kMul, turn_, dim_value(count_of(row))), indices[0])};
-    Array<ExprRef> at = {turn_};
+    if (flat) return {sum(binary(BinaryOp::kMul, counter_, dim_value(count_of(row))), indices[0])};
+    Array<ExprRef> at = {counter_};
     for (const ExprRef& i : indices) at.push_back(i);
     return at;
   }
@@ -103,7 +103,7 @@ class Repeat {
     const auto found = places_.find(l.buffer.get());
     if (found == places_.end()) return e;
     const Place& place = found->second;
-    if (!place.buffer) return turn_;
+    if (!place.buffer) return counter_;
     return load(place.buffer, place.is_row ? in_row(*l.buffer, l.indices) : l.indices);
   }
 
@@ -148,7 +148,7 @@ class Repeat {
 
   const Recurrence& r_;
   const ScheduleOptions& options_;
-  const Ref<const Var> turn_ = var("turn", i64);
+  const Ref<const Var> counter_ = var("turn", i64);
   std::unordered_map<const Buffer*, Place> places_;
   std::vector<Ref<const Buffer>> scratch_;  // next states that have no other place
   Rewriter rewrite_{[this](const ExprRef& e) { return placed_load(e); }};

@@ -1,4 +1,4 @@
-// A serial loop of turns around the nest of a step.
+// A serial loop around the nest of a step.
 #pragma once
 
 #include "loop/recurrence.h"
@@ -6,7 +6,7 @@
 
 namespace tenon::loop {
 
-// `step`: the nest of r.step. The outputs of `r` hold the states between the turns.
+// `step`: the nest of r.step. The outputs of `r` hold the states between iterations.
 StmtRef repeat_step(const Recurrence& r, const StmtRef& step, const ScheduleOptions& options);
 
 }  // namespace tenon::loop

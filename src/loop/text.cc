@@ -307,9 +307,9 @@ std::string to_text(const Kernel& kernel) {
   std::string integers;
   for (const String& s : kernel.integers) integers += cat("; ", s);
   std::string head = cat("kernel ", kernel.name, "(", inputs, integers, ") -> ", outputs);
-  for (const auto& pair : kernel.in_place) {
-    head += cat(" in_place(", p.names.of(*kernel.outputs[static_cast<size_t>(pair[0])]), " = ",
-                p.names.of(*kernel.inputs[static_cast<size_t>(pair[1])]), ")");
+  for (const InPlace& pair : kernel.in_place) {
+    head += cat(" in_place(", p.names.of(*kernel.outputs[static_cast<size_t>(pair.output())]),
+                " = ", p.names.of(*kernel.inputs[static_cast<size_t>(pair.input())]), ")");
   }
   p.line(0, head + ":");
   p.stmt(1, kernel.body);

@@ -116,7 +116,7 @@ const TypeInfo& Compute::type_info() {
 }
 const TypeInfo& Recurrence::type_info() {
   static const Field fields[] = {
-      field("step", &Recurrence::step), field("turns", &Recurrence::turns),
+      field("step", &Recurrence::step), field("trip_count", &Recurrence::trip_count),
       field("counter", &Recurrence::counter), field("states", &Recurrence::states),
       field("rows", &Recurrence::rows)};
   static const TypeInfo info =

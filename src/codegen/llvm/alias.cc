@@ -17,9 +17,9 @@ using Pairs = std::set<std::pair<const loop::Buffer*, const loop::Buffer*>>;
 
 Pairs pairs_that_may_share_memory(const loop::Kernel& kernel) {
   Pairs pairs;
-  for (const auto& pair : kernel.in_place) {
-    const auto* out = kernel.outputs[static_cast<size_t>(pair[0])].get();
-    const auto* in = kernel.inputs[static_cast<size_t>(pair[1])].get();
+  for (const loop::InPlace& pair : kernel.in_place) {
+    const auto* out = kernel.outputs[static_cast<size_t>(pair.output())].get();
+    const auto* in = kernel.inputs[static_cast<size_t>(pair.input())].get();
     pairs.emplace(out, in);
     pairs.emplace(in, out);
   }

@@ -56,9 +56,9 @@ class EntryWriter {
     is_wide_ = parameters_.size() > kMaxInline || expected_sizes_.size() > kMaxInline ||
                kernel.outputs.size() > kMaxInlineOutputs;
     const auto inputs = static_cast<int32_t>(kernel.inputs.size());
-    for (const auto& pair : kernel.in_place) {
-      const Parameter& output = parameters_[static_cast<size_t>(pair[0] + inputs)];
-      const Parameter& input = parameters_[static_cast<size_t>(pair[1])];
+    for (const loop::InPlace& pair : kernel.in_place) {
+      const Parameter& output = parameters_[static_cast<size_t>(pair.output() + inputs)];
+      const Parameter& input = parameters_[static_cast<size_t>(pair.input())];
       if (output.buffer->dtype.bytes() == input.buffer->dtype.bytes())
         may_share_.emplace(output.index, input.index);
     }

@@ -47,7 +47,7 @@ const OpenedKernels& opened() {
     in_place->name = "in_place";
     in_place->inputs = {x};
     in_place->outputs = {y};
-    in_place->in_place = {Array<int64_t>{0, 0}};
+    in_place->in_place = {InPlace(0, 0)};
     in_place->body = nest(i, dim_value(n), copy);
 
     auto p = buffer("p", f32, {n, m}), q = buffer("q", f32, {n * m}),
@@ -72,7 +72,7 @@ const OpenedKernels& opened() {
     for (int b = 0; b <= 8; ++b) to.push_back(buffer(cat("b", b), f32, {n + m}));
     wide->inputs = Array<Ref<const Buffer>>(from.begin(), from.end());
     wide->outputs = Array<Ref<const Buffer>>(to.begin(), to.end());
-    wide->in_place = {Array<int64_t>{0, 61}, Array<int64_t>{8, 61}};
+    wide->in_place = {InPlace(0, 61), InPlace(8, 61)};
     auto last = make<Store>();
     last->buffer = to[8];
     last->indices = {index(0)};

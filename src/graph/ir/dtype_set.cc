@@ -1,19 +1,11 @@
 #include "graph/ir/dtype_set.h"
 
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "support/text.h"
 
 namespace tenon::graph {
 namespace {
-
-// The type of each bit.
-constexpr DataType kMembers[] = {
-    boolean, i8,       i16,      i32,        i64,    u8,         u16,       u32,
-    u64,     f16,      bf16,     f32,        f64,    i2,         i4,        u2,
-    u4,      f4e2m1fn, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, string_elements};
-static_assert(uint32_t{1} << std::size(kMembers) == static_cast<uint32_t>(kData) + 1);
 
 bool contains_all(DtypeSet set, DtypeSet part) {
   return (static_cast<uint32_t>(part) & ~static_cast<uint32_t>(set)) == 0;
@@ -21,35 +13,25 @@ bool contains_all(DtypeSet set, DtypeSet part) {
 
 }  // namespace
 
-DtypeSet only(DataType dtype) {
-  const auto* at = std::ranges::find(kMembers, dtype);
-  return at == std::end(kMembers) ? DtypeSet{}
-                                  : static_cast<DtypeSet>(uint32_t{1} << (at - kMembers));
-}
-
 bool contains(DtypeSet set, DataType dtype) {
   return set == kAny || (static_cast<uint32_t>(set) & static_cast<uint32_t>(only(dtype))) != 0;
 }
 
 std::vector<DataType> members(DtypeSet set) {
   std::vector<DataType> out;
-  for (DataType t : kMembers) {
+  for (DataType t : kDtypes) {
     if (contains(set, t)) out.push_back(t);
   }
   return out;
 }
 
 std::string describe(DtypeSet set) {
-  constexpr std::pair<DtypeSet, const char*> kNamed[] = {{kSigned, "a signed integer"},
-                                                         {kUnsigned, "an unsigned integer"},
-                                                         {kFloats, "a float"},
-                                                         {kInts, "an integer"},
-                                                         {kNumbers, "a number"},
-                                                         {kInts | kBools, "an integer or bool"},
-                                                         {kOrdered, "bool or a number"},
-                                                         {kAll, "any element type but string"},
-                                                         {kData, "any element type or string"},
-                                                         {kAny, "any element type"}};
+  constexpr std::pair<DtypeSet, const char*> kNamed[] = {
+      {kSigned, "a signed integer"},  {kUnsigned, "an unsigned integer"},
+      {kFloats, "a float"},           {kInts, "an integer"},
+      {kNumbers, "a number"},         {kInts | kBools, "an integer or bool"},
+      {kOrdered, "bool or a number"}, {kAll, "any element type but string"},
+      {kData, "any element type"},    {kAny, "any type"}};
   for (const auto& [named, text] : kNamed) {
     if (set == named) return text;
   }

@@ -16,30 +16,44 @@ constexpr DtypeSet operator|(DtypeSet a, DtypeSet b) {
   return static_cast<DtypeSet>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
 }
 
-// The set of one type; empty if no bit represents the type.
-DtypeSet only(DataType dtype);
+// The type of each bit, from the lowest. A type without a bit is in no set but kAny.
+inline constexpr DataType kDtypes[] = {
+    boolean, i8,       i16,      i32,        i64,    u8,         u16,       u32,
+    u64,     f16,      bf16,     f32,        f64,    i2,         i4,        u2,
+    u4,      f4e2m1fn, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, string_elements};
 
-inline constexpr DtypeSet kBools{0x1};
-inline constexpr DtypeSet kSigned{0x1e};            // i8 i16 i32 i64
-inline constexpr DtypeSet kUnsigned{0x1e0};         // u8 u16 u32 u64
-inline constexpr DtypeSet kFloats{0x1e00};          // f16 bf16 f32 f64
-inline constexpr DtypeSet kBytes{0x22};             // i8 u8
-inline constexpr DtypeSet kNarrowInts{0x1e000};     // i2 i4 u2 u4
-inline constexpr DtypeSet kNarrowFloats{0x7e0000};  // of 4 and 8 bits
-inline constexpr DtypeSet kIndices{0x18};           // i32 i64
+// The set of one type; empty if no bit represents the type.
+constexpr DtypeSet only(DataType dtype) {
+  uint32_t bit = 1;
+  for (const DataType t : kDtypes) {
+    if (t == dtype) return DtypeSet{bit};
+    bit <<= 1;
+  }
+  return {};
+}
+
+inline constexpr DtypeSet kBools = only(boolean);
+inline constexpr DtypeSet kSigned = only(i8) | only(i16) | only(i32) | only(i64);
+inline constexpr DtypeSet kUnsigned = only(u8) | only(u16) | only(u32) | only(u64);
+inline constexpr DtypeSet kFloats = only(f16) | only(bf16) | only(f32) | only(f64);
+inline constexpr DtypeSet kBytes = only(i8) | only(u8);
+inline constexpr DtypeSet kNarrowInts = only(i2) | only(i4) | only(u2) | only(u4);
+inline constexpr DtypeSet kNarrowFloats = only(f4e2m1fn) | only(f8e4m3fn) | only(f8e4m3fnuz) |
+                                          only(f8e5m2) | only(f8e5m2fnuz) | only(f8e8m0fnu);
+inline constexpr DtypeSet kIndices = only(i32) | only(i64);
 inline constexpr DtypeSet kInts = kSigned | kUnsigned;
 inline constexpr DtypeSet kNumbers = kInts | kFloats;
 inline constexpr DtypeSet kNarrow = kNarrowInts | kNarrowFloats;  // for storage: moved and cast
 inline constexpr DtypeSet kOrdered = kNumbers | kBools;
-inline constexpr DtypeSet kAll = kOrdered | kNarrow;
-inline constexpr DtypeSet kStrings{0x800000};
+inline constexpr DtypeSet kAll = kOrdered | kNarrow;  // those of tensors of numbers
+inline constexpr DtypeSet kStrings = only(string_elements);
 inline constexpr DtypeSet kData = kAll | kStrings;  // whatever is only moved
 inline constexpr DtypeSet kAny{0xffffffff};         // including types without a bit
 
 bool contains(DtypeSet set, DataType dtype);
 // The types of the set in the order of their bits.
 std::vector<DataType> members(DtypeSet set);
-// "a number", "a float", "int32 or int64"
+// "a number", "a float", "i32 or i64"
 std::string describe(DtypeSet set);
 
 }  // namespace tenon::graph

@@ -54,7 +54,7 @@ class ComputeParser : ScalarParser {
 
   // What follows the word `repeat`: names of buffers.
   struct Repeat {
-    Dim turns;
+    Dim trip_count;
     std::optional<Token> counter;
     std::vector<std::pair<Token, Token>> states;
     std::vector<Token> rows;
@@ -62,10 +62,10 @@ class ComputeParser : ScalarParser {
 
   Repeat repeat() {
     Repeat r;
-    r.turns = p_.dim();
+    r.trip_count = p_.dim();
     if (!p_.accept_word("with")) p_.fail("'with' is missing", "repeat n with (state %h = %y)");
-    p_.expect("(", "before what turns take and leave");
-    p_.list(")", "after what turns take and leave", [&] {
+    p_.expect("(", "before what iterations take and leave");
+    p_.list(")", "after what iterations take and leave", [&] {
       if (p_.accept_word("counter")) {
         if (r.counter) p_.fail("a compute has one counter");
         r.counter = name("the counter");
@@ -76,7 +76,8 @@ class ComputeParser : ScalarParser {
       } else if (p_.accept_word("rows")) {
         r.rows.push_back(name("the result of a stage"));
       } else {
-        p_.fail("what a turn takes or leaves is missing", "counter %i, state %h = %y or rows %y");
+        p_.fail("what an iteration takes or leaves is missing",
+                "counter %i, state %h = %y or rows %y");
       }
     });
     return r;
@@ -106,14 +107,13 @@ class ComputeParser : ScalarParser {
   loop::RecurrenceRef recurrence(const loop::ComputeRef& step, const Repeat& r) {
     const auto input = [&](const Token& t) { return number_in(step->inputs, t, "an input"); };
     const auto output = [&](const Token& t) { return number_in(step->outputs, t, "an output"); };
-    Array<Array<int64_t>> states;
-    for (const auto& [now, next] : r.states) {
-      states.push_back(Array<int64_t>{input(now), output(next)});
-    }
+    Array<loop::State> states;
+    for (const auto& [now, next] : r.states) states.push_back({input(now), output(next)});
     Array<int64_t> rows;
     for (const Token& row : r.rows) rows.push_back(output(row));
-    return loop::recurrence(
-        step, r.turns, r.counter ? input(*r.counter) : loop::Recurrence::kNoCounter, states, rows);
+    return loop::recurrence(step, r.trip_count,
+                            r.counter ? input(*r.counter) : loop::Recurrence::kNoCounter, states,
+                            rows);
   }
 
   Ref<const loop::Stage> stage() {

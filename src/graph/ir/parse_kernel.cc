@@ -29,7 +29,7 @@ class KernelParser : ScalarParser {
             in >= static_cast<int64_t>(k->inputs.size())) {
           p_.fail_at(at, "there is no such output or input");
         }
-        k->in_place.push_back(Array<int64_t>{out, in});
+        k->in_place.push_back({out, in});
       });
     }
     k->body = block();

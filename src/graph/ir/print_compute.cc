@@ -23,14 +23,14 @@ class ComputePrinter : ScalarPrinter {
   void recurrence(const Recurrence& r, std::string_view name) {
     const Compute& step = *r.step;
     parameters(step, name);
-    out_ += cat(integers(r.integers), " repeat ", dim_text(r.turns), " with (");
+    out_ += cat(integers(r.integers), " repeat ", dim_text(r.trip_count), " with (");
     std::vector<std::string> parts;
     if (r.counter != Recurrence::kNoCounter) {
       parts.push_back(cat("counter ", name_of(step.inputs, r.counter)));
     }
     for (const auto& state : r.states) {
-      parts.push_back(
-          cat("state ", name_of(step.inputs, state[0]), " = ", name_of(step.outputs, state[1])));
+      parts.push_back(cat("state ", name_of(step.inputs, state.input()), " = ",
+                          name_of(step.outputs, state.output())));
     }
     for (const int64_t row : r.rows) parts.push_back(cat("rows ", name_of(step.outputs, row)));
     for (size_t i = 0; i < parts.size(); ++i) out_ += cat(i ? ", " : "", parts[i]);

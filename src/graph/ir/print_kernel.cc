@@ -21,7 +21,7 @@ class KernelPrinter : ScalarPrinter {
         cat("kernel @", name_text(name), "(", buffers(k.inputs), ") -> (", buffers(k.outputs), ")");
     out_ += integers(k.integers);
     for (size_t i = 0; i < k.in_place.size(); ++i) {
-      out_ += cat(i ? ", " : " in_place(", k.in_place[i][0], " = ", k.in_place[i][1]);
+      out_ += cat(i ? ", " : " in_place(", k.in_place[i].output(), " = ", k.in_place[i].input());
     }
     if (!k.in_place.empty()) out_ += ")";
     out_ += " ";

@@ -52,7 +52,7 @@ class RandomKernel {
     k->inputs = {loop::buffer("x", f32, {n, 4}), loop::buffer(r_.name(), i8, {n})};
     k->outputs = {loop::buffer("y", f32, {n, 4})};
     if (r_.chance(30)) k->integers = {String("odd symbol")};
-    if (r_.chance(30)) k->in_place = {Array<int64_t>{0, 0}};
+    if (r_.chance(30)) k->in_place = {loop::InPlace(0, 0)};
     floats_ = {k->inputs[0]};
     bytes_ = {k->inputs[1]};
     out_ = k->outputs[0];

@@ -84,7 +84,7 @@ std::string operators_document() {
       "is one\n"
       "or more operands. Unless stated otherwise, the operands of an operator and its result have "
       "the\n"
-      "same dtype, which may be any (docs/language.md). Axes may be\n"
+      "same dtype, which may be any but string (docs/language.md). Axes may be\n"
       "negative. Sizes may be symbolic. Broadcasting is as in numpy. An operator \"carries sizes\" "
       "if\n"
       "the elements of a small integer result are known as expressions whenever those of its "

@@ -30,7 +30,7 @@ struct Foldable {
 
 // The variables of dequantised numbers that one product, as its matrix on the right, or one look-up
 // in the same block uses, and those of the packed numbers that these dequantise. What uses them
-// reads them element by element, so that they needn't be stored in more bits.
+// reads them element by element, so that they can stay narrow.
 class ReadInPlace {
  public:
   std::unordered_set<const Var*> find(const FunctionRef& function) {

@@ -5,7 +5,7 @@
 //   }
 //
 // becomes a call of one kernel (loop::Recurrence), whose results are the last %h and all rows %ys:
-// a turn then costs no calls, no checks of arguments and no memory. The number of turns must be a
+// an iteration then costs no calls, no checks of arguments and no memory. The trip count must be a
 // size that is known where the loop begins, so loops that the body ends early stay as they are.
 #pragma once
 

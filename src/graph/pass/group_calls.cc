@@ -97,7 +97,7 @@ class Grouping {
       const loop::KernelInterfaceRef& kernel = module_->kernels.at(call.callee);
       if (const auto* compute = kernel.as<loop::Compute>()) return work_of(*compute);
       const auto* repeated = kernel.as<loop::Recurrence>();
-      return repeated ? elements({repeated->turns}) * work_of(*repeated->step) : 0;
+      return repeated ? elements({repeated->trip_count}) * work_of(*repeated->step) : 0;
     }
     // A product or a convolution: each element of the result takes a column of the second operand.
     const auto* result = type_of(call.args.back()).as<TensorType>();

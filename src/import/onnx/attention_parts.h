@@ -16,6 +16,11 @@ Operand with_sizes(NodeContext& cx, const Operand& x, const Dims& sizes);
 Operand split_heads(NodeContext& cx, const Operand& x, int64_t heads);
 Operand merge_heads(NodeContext& cx, const Operand& x);
 
+// What attention begins with.
+struct Projections {
+  Operand q, k, v;
+};
+
 // Repeats each head `times` times, with copies next to each other.
 Operand repeat_heads(NodeContext& cx, const Operand& x, int64_t times);
 

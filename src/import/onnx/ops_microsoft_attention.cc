@@ -161,7 +161,7 @@ Operand half_of(NodeContext& cx, const Operand& past, int64_t which) {
   return cx.squeeze(cx.slice(past, 0, which, 1), {0});
 }
 
-// The operands after the projections' are at other places in QAttention.
+// Where Attention and QAttention have the operands after those of the projections.
 struct Places {
   size_t mask, past, attention_bias, used;
 };
@@ -199,24 +199,50 @@ Operands self_attention(NodeContext& cx, const Operand& projected, const Places&
   return out;
 }
 
-// input, weights, bias, mask_index, past, attention_bias, past_sequence_length
 Operands attention(NodeContext& cx) {
-  Operand projected = cx.op("matmul", {cx.in(0), cx.in(1)});
-  if (cx.has(2)) projected = cx.add(projected, cx.in(2));
-  return self_attention(cx, projected, {3, 4, 5, 6});
+  enum : size_t { kInput, kWeights, kBias, kMaskIndex, kPast, kAttentionBias, kPastLength };
+  Operand projected = cx.op("matmul", {cx.in(kInput), cx.in(kWeights)});
+  if (cx.has(kBias)) projected = cx.add(projected, cx.in(kBias));
+  return self_attention(cx, projected, {kMaskIndex, kPast, kAttentionBias, kPastLength});
 }
 
-// input, weight, bias, input_scale, weight_scale, mask_index, input_zero_point, weight_zero_point,
-// past
 Operands quantized_attention(NodeContext& cx) {
-  const DataType dtype = cx.dtype(2);
-  const Operand product =
-      cx.as_onnx("MatMulInteger", {cx.in(0), cx.in(1), cx.opt(6), cx.opt(7)}).at(0);
-  const Operand scale = cx.mul(cx.cast(cx.in(3), f32), cx.cast(cx.in(4), f32));
-  const Operand y = cx.add(cx.mul(cx.cast(product, f32), scale), cx.cast(cx.in(2), f32));
+  enum : size_t {
+    kInput,
+    kWeights,
+    kBias,
+    kInputScale,
+    kWeightScale,
+    kMaskIndex,
+    kInputZero,
+    kWeightZero,
+    kPast
+  };
+  const DataType dtype = cx.dtype(kBias);
+  const Operand product = cx.as_onnx("MatMulInteger", {cx.in(kInput), cx.in(kWeights),
+                                                       cx.opt(kInputZero), cx.opt(kWeightZero)})
+                              .at(0);
+  const Operand scale = cx.mul(cx.cast(cx.in(kInputScale), f32), cx.cast(cx.in(kWeightScale), f32));
+  const Operand y = cx.add(cx.mul(cx.cast(product, f32), scale), cx.cast(cx.in(kBias), f32));
   constexpr size_t kNone = SIZE_MAX;
-  return self_attention(cx, cx.cast(y, dtype), {5, 8, kNone, kNone});
+  return self_attention(cx, cx.cast(y, dtype), {kMaskIndex, kPast, kNone, kNone});
 }
+
+// ---- MultiHeadAttention ----
+
+// Its operands.
+enum : size_t {
+  kQuery,
+  kKey,
+  kValue,
+  kBias,
+  kPaddingMask,
+  kAttentionBias,
+  kPastKey,
+  kPastValue,
+  kPastLength,
+  kCacheIndirection
+};
 
 // x [batch, seq, heads, parts, size]: one of the parts, by heads.
 Operand packed_part(NodeContext& cx, const Operand& x, int64_t part) {
@@ -230,31 +256,27 @@ void require_parts(NodeContext& cx, size_t i, int64_t heads, int64_t parts) {
              cat("[..., ", heads, ", ", parts, ", size]: num_heads and what is packed"));
 }
 
-struct Projections {
-  Operand q, k, v;
-};
-
 // Q, K and V by heads: packed in one operand or two, or apart, K and V perhaps by heads already.
-Projections projections(NodeContext& cx, int64_t heads) {
-  if (cx.rank(0) == 5) {
-    require_parts(cx, 0, heads, 3);
-    if (cx.has(1)) cx.invalid("key beside a packed query", "no key");
-    const Operand x = cx.in(0);
+Projections unpacked_projections(NodeContext& cx, int64_t heads) {
+  if (cx.rank(kQuery) == 5) {
+    require_parts(cx, kQuery, heads, 3);
+    if (cx.has(kKey)) cx.invalid("key beside a packed query", "no key");
+    const Operand x = cx.in(kQuery);
     return {packed_part(cx, x, 0), packed_part(cx, x, 1), packed_part(cx, x, 2)};
   }
-  if (cx.rank(0) != 3) cx.invalid(cat("query of rank ", cx.rank(0)), "3, or 5 if packed");
-  Projections p{split_heads(cx, cx.in(0), heads), {}, {}};
-  const int64_t rank = cx.rank(1);
+  if (cx.rank(kQuery) != 3) cx.invalid(cat("query of rank ", cx.rank(kQuery)), "3, or 5 if packed");
+  Projections p{split_heads(cx, cx.in(kQuery), heads), {}, {}};
+  const int64_t rank = cx.rank(kKey);
   if (rank == 5) {
-    require_parts(cx, 1, heads, 2);
-    if (cx.has(2)) cx.invalid("value beside a packed key", "no value");
-    p.k = packed_part(cx, cx.in(1), 0);
-    p.v = packed_part(cx, cx.in(1), 1);
-  } else if ((rank == 3 || rank == 4) && cx.rank(2) == rank) {
-    p.k = rank == 4 ? cx.in(1) : split_heads(cx, cx.in(1), heads);
-    p.v = rank == 4 ? cx.in(2) : split_heads(cx, cx.in(2), heads);
+    require_parts(cx, kKey, heads, 2);
+    if (cx.has(kValue)) cx.invalid("value beside a packed key", "no value");
+    p.k = packed_part(cx, cx.in(kKey), 0);
+    p.v = packed_part(cx, cx.in(kKey), 1);
+  } else if ((rank == 3 || rank == 4) && cx.rank(kValue) == rank) {
+    p.k = rank == 4 ? cx.in(kKey) : split_heads(cx, cx.in(kKey), heads);
+    p.v = rank == 4 ? cx.in(kValue) : split_heads(cx, cx.in(kValue), heads);
   } else {
-    cx.invalid(cat("key and value of rank ", rank, " and ", cx.rank(2)),
+    cx.invalid(cat("key and value of rank ", rank, " and ", cx.rank(kValue)),
                "both of rank 3, or both of rank 4");
   }
   return p;
@@ -262,9 +284,9 @@ Projections projections(NodeContext& cx, int64_t heads) {
 
 // Adds the parts of the projections' bias [q + k + v]. Those of K and V that are by heads already
 // have been added.
-void add_bias(NodeContext& cx, size_t i, Projections& p, bool only_query) {
-  if (!cx.has(i)) return;
-  const Operand bias = cx.in(i);
+void add_bias(NodeContext& cx, Projections& p, bool only_query) {
+  if (!cx.has(kBias)) return;
+  const Operand bias = cx.in(kBias);
   if (cx.rank(bias) != 1) cx.invalid(cat("bias of rank ", cx.rank(bias)), "1");
   Dim start = 0;
   auto next = [&](const Operand& x) {
@@ -280,27 +302,27 @@ void add_bias(NodeContext& cx, size_t i, Projections& p, bool only_query) {
   cx.b.check(graph::CheckKind::kEqual, start, cx.dims(bias)[0], "elements of the bias");
 }
 
-// query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value,
-// past_sequence_length, cache_indirection -> output, present_key, present_value, scores
+// -> output, present_key, present_value, scores
 Operands multi_head_attention(NodeContext& cx) {
-  if (cx.has(9)) cx.unsupported("cache_indirection not implemented");
-  if (cx.has(6) != cx.has(7)) cx.invalid("one of past_key and past_value", "both or neither");
+  if (cx.has(kCacheIndirection)) cx.unsupported("cache_indirection not implemented");
+  if (cx.has(kPastKey) != cx.has(kPastValue))
+    cx.invalid("one of past_key and past_value", "both or neither");
   const int64_t heads = number_of_heads(cx);
-  Projections p = projections(cx, heads);
-  const bool by_heads = cx.has(1) && cx.rank(1) == 4;
-  if (by_heads && cx.has(6)) cx.invalid("past_key beside a key of rank 4", "no past_key");
-  add_bias(cx, 3, p, by_heads);
-  Dim past = cx.has(6) ? cx.dims(6).at(2) : Dim(0);
+  Projections p = unpacked_projections(cx, heads);
+  const bool by_heads = cx.has(kKey) && cx.rank(kKey) == 4;
+  if (by_heads && cx.has(kPastKey)) cx.invalid("past_key beside a key of rank 4", "no past_key");
+  add_bias(cx, p, by_heads);
+  Dim past = cx.has(kPastKey) ? cx.dims(kPastKey).at(2) : Dim(0);
   Cached k, v;
-  if (cx.has(6) && cx.has(8)) {
-    past = used_rows(cx, 8);
-    k = append_within(cx, cx.in(6), past, p.k);
-    v = append_within(cx, cx.in(7), past, p.v);
+  if (cx.has(kPastKey) && cx.has(kPastLength)) {
+    past = used_rows(cx, kPastLength);
+    k = append_within(cx, cx.in(kPastKey), past, p.k);
+    v = append_within(cx, cx.in(kPastValue), past, p.v);
   } else {
-    k = append(cx, cx.opt(6), p.k);
-    v = append(cx, cx.opt(7), p.v);
+    k = append(cx, cx.opt(kPastKey), p.k);
+    v = append(cx, cx.opt(kPastValue), p.v);
   }
-  const Attended result = attend(cx, p.q, k.all, v.all, past, 4, 5);
+  const Attended result = attend(cx, p.q, k.all, v.all, past, kPaddingMask, kAttentionBias);
   return {result.y, k.present, v.present, result.scores};
 }
 

@@ -53,12 +53,8 @@ Tokens tokens_of(NodeContext& cx) {
   return t;
 }
 
-struct Projections {
-  Operand q, k, v;
-};
-
 // Query, key and value by heads; all are in the query if it is packed.
-Projections projections(NodeContext& cx, int64_t heads, int64_t groups) {
+Projections grouped_projections(NodeContext& cx, int64_t heads, int64_t groups) {
   if (cx.rank(kQuery) != 3) cx.invalid(cat("query of rank ", cx.rank(kQuery)), "3");
   if (cx.has(kKey) != cx.has(kValue)) cx.invalid("one of key and value", "both or neither");
   if (!cx.has(kKey)) {
@@ -238,7 +234,7 @@ Operands group_query_attention(NodeContext& cx) {
                "positive numbers of 32 bits, the first a multiple of the second");
   if (cx.has(kPastKey) != cx.has(kPastValue))
     cx.invalid("one of past_key and past_value", "both or neither");
-  Projections p = projections(cx, heads, groups);
+  Projections p = grouped_projections(cx, heads, groups);
   const Tokens t = tokens_of(cx);
   normalize(cx, p);
   if (cx.attr_bool("do_rotary", false)) {
@@ -262,14 +258,17 @@ Operands group_query_attention(NodeContext& cx) {
           w.shown ? cx.cast(w.shown, dtype) : Operand()};
 }
 
+// Operands of RotaryEmbedding.
+enum : size_t { kInput, kPositionIds, kCosineTable, kSineTable };
+
 // How many heads the last axis of an operand of rank 3 has: the tables are for whole heads unless
 // rotary_embedding_dim says otherwise.
 int64_t heads_of_flat(NodeContext& cx) {
   const int64_t heads = cx.attr_int("num_heads", 0);
   if (heads > 0) return heads;
-  const auto features = cx.dims(0)[2].as_const();
+  const auto features = cx.dims(kInput)[2].as_const();
   if (!features) cx.unsupported("a head size known only at run time not implemented");
-  const int64_t half = half_width(cx, 2);
+  const int64_t half = half_width(cx, kCosineTable);
   if (*features % (2 * half) != 0)
     cx.invalid(cat(*features, " features for cos_cache of ", half, " columns"),
                "a multiple of twice as many");
@@ -277,25 +276,27 @@ int64_t heads_of_flat(NodeContext& cx) {
 }
 
 // x [batch, heads, seq, size] or [batch, seq, heads * size]; positions [batch, seq], or [1]: of the
-// first token; cos and sin tables.
+// first token.
 Operands rotary_embedding(NodeContext& cx) {
   cx.ignore("is_packed_batching");  // has no effect on results
   cx.ignore("scale");               // likewise in ONNX Runtime
-  const bool flat = cx.rank(0) == 3;
-  if (!flat && cx.rank(0) != 4) cx.invalid(cat("an input of rank ", cx.rank(0)), "3 or 4");
+  const bool flat = cx.rank(kInput) == 3;
+  if (!flat && cx.rank(kInput) != 4)
+    cx.invalid(cat("an input of rank ", cx.rank(kInput)), "3 or 4");
   const int64_t size = cx.attr_int("rotary_embedding_dim", 0);
-  if (size > 0 && !cx.dims(2).at(1).is_const(size / 2))
-    cx.invalid(cat("cos_cache of ", cx.dims(2)[1], " columns"),
+  if (size > 0 && !cx.dims(kCosineTable).at(1).is_const(size / 2))
+    cx.invalid(cat("cos_cache of ", cx.dims(kCosineTable)[1], " columns"),
                cat("half of rotary_embedding_dim=", size));
-  const Operand x = flat ? split_heads(cx, cx.in(0), heads_of_flat(cx)) : cx.in(0);
+  const Operand x = flat ? split_heads(cx, cx.in(kInput), heads_of_flat(cx)) : cx.in(kInput);
   cx.ignore("num_heads");
   const Dims d = cx.dims(x);
-  Operand positions = cx.in(1);
+  Operand positions = cx.in(kPositionIds);
   if (cx.rank(positions) < 2) {
     const Operand first = cx.reshape(cx.cast(positions, i64), {1, 1});
     positions = cx.expand(cx.add(first, places(cx, d[2], 1, 2)), {d[0], d[2]});
   }
-  const Operand y = rotated(cx, x, rotation_at(cx, 2, 3, positions, "interleaved"));
+  const Operand y =
+      rotated(cx, x, rotation_at(cx, kCosineTable, kSineTable, positions, "interleaved"));
   return {flat ? merge_heads(cx, y) : y};
 }
 

@@ -17,18 +17,19 @@ DataType widen_inputs(NodeContext& cx) {
   return dtype;
 }
 
-// x + skip (+ bias); the skip may lack the batch, or have it as 1.
+// The first two operands, x + skip (+ bias); the skip may lack the batch, or have it as 1.
 Operand skip_sum(NodeContext& cx, size_t bias) {
   const Operand sum = cx.add(cx.in(0), cx.in(1));
   return cx.has(bias) ? cx.add(sum, cx.in(bias)) : sum;
 }
 
-// input, skip, gamma, beta, bias -> output, mean, 1 / deviation, sum
+// -> output, mean, 1 / deviation, sum
 Operands skip_layer_normalization(NodeContext& cx) {
+  enum : size_t { kInput, kSkip, kGamma, kBeta, kBias };
   const DataType dtype = widen_inputs(cx);
-  const Operand sum = skip_sum(cx, 4);
+  const Operand sum = skip_sum(cx, kBias);
   const bool statistics = cx.wants(1) || cx.wants(2);
-  Operands out = cx.b.ops("layer_norm", {sum, cx.in(2), cx.opt(3)},
+  Operands out = cx.b.ops("layer_norm", {sum, cx.in(kGamma), cx.opt(kBeta)},
                           attrs({{"axis", -1},
                                  {"epsilon", cx.attr_float("epsilon", 1e-12)},
                                  {"statistics", statistics}}));
@@ -38,12 +39,14 @@ Operands skip_layer_normalization(NodeContext& cx) {
   return out;
 }
 
-// input, skip, gamma, bias -> output, mean (which RMS normalisation has none of), 1 / root, sum
+// -> output, mean (which RMS normalisation has none of), 1 / root, sum
 Operands skip_rms_normalization(NodeContext& cx) {
+  enum : size_t { kInput, kSkip, kGamma, kBias };
   const DataType dtype = widen_inputs(cx);
-  const Operand sum = skip_sum(cx, 3);
+  const Operand sum = skip_sum(cx, kBias);
   const double epsilon = cx.attr_float("epsilon", 1e-12);
-  const Operand y = cx.op("rms_norm", {sum, cx.in(2)}, attrs({{"axis", -1}, {"epsilon", epsilon}}));
+  const Operand y =
+      cx.op("rms_norm", {sum, cx.in(kGamma)}, attrs({{"axis", -1}, {"epsilon", epsilon}}));
   Operand inverse;
   if (cx.wants(2)) {
     const Operand square = cx.reduce("reduce_mean", cx.mul(sum, sum), {cx.rank(sum) - 1}, true);
@@ -52,34 +55,53 @@ Operands skip_rms_normalization(NodeContext& cx) {
   return {cx.cast(y, dtype), {}, inverse, cx.cast(sum, dtype)};
 }
 
-// Of a quantised embedding, operands 2 to 6 are 8-bit numbers; their scales and zero points are
-// operands too.
-Operand real(NodeContext& cx, size_t i, const Operand& x) {
-  auto single = [&](size_t parameter) { return cx.reshape(cx.in(parameter), {}); };
-  return cx.op("dequantize_linear", {x, single(i + 6), single(i + 11)});
+// Operands of EmbedLayerNormalization and, up to kMask, of QEmbedLayerNormalization.
+enum EmbeddingOperand : size_t {
+  kIds,
+  kSegmentIds,
+  kWordEmbedding,
+  kPositionEmbedding,
+  kSegmentEmbedding,
+  kEmbeddingGamma,
+  kEmbeddingBeta,
+  kMask,
+  kPositionIds
+};
+
+// Of a quantised embedding, the tables, gamma and beta are 8-bit numbers, whose scales follow the
+// mask and whose zero points follow the scales, in the same order.
+constexpr size_t kFirstScale = kMask + 1;
+constexpr size_t kFirstZero = kFirstScale + (kEmbeddingBeta - kWordEmbedding + 1);
+
+Operand real(NodeContext& cx, EmbeddingOperand i, const Operand& x) {
+  auto single = [&](size_t first) { return cx.reshape(cx.in(first + i - kWordEmbedding), {}); };
+  return cx.op("dequantize_linear", {x, single(kFirstScale), single(kFirstZero)});
 }
 
-// input_ids, segment_ids, word_embedding, position_embedding, segment_embedding, gamma, beta, mask,
-// position_ids -> output, the number of tokens that the mask keeps, sum of the embeddings
+// -> output, the number of tokens that the mask keeps, sum of the embeddings
 Operands embedding(NodeContext& cx, bool quantized) {
-  const Dims ids = cx.dims(0);
+  const Dims ids = cx.dims(kIds);
   if (ids.size() != 2) cx.invalid(cat("input_ids of rank ", ids.size()), "2");
-  if (cx.has(1) != cx.has(4))
+  if (cx.has(kSegmentIds) != cx.has(kSegmentEmbedding))
     cx.invalid("one of segment_ids and segment_embedding", "both or neither");
-  auto floats = [&](size_t i, const Operand& x) { return quantized ? real(cx, i, x) : x; };
-  auto rows = [&](size_t table, const Operand& indices) {
-    return floats(table, cx.op("gather", {cx.in(table), indices}, attrs({{"axis", 0}})));
+  auto floats = [&](EmbeddingOperand i, const Operand& x) {
+    return quantized ? real(cx, i, x) : x;
   };
-  const bool places = !quantized && cx.has(8);
+  auto whole = [&](EmbeddingOperand i) { return floats(i, cx.in(i)); };
+  auto rows = [&](EmbeddingOperand table, size_t indices) {
+    return floats(table, cx.op("gather", {cx.in(table), cx.in(indices)}, attrs({{"axis", 0}})));
+  };
+  const bool places = !quantized && cx.has(kPositionIds);
   const Operand positions =
-      places ? rows(3, cx.in(8)) : floats(3, cx.slice(cx.in(3), 0, 0, ids[1]));
-  Operand sum = cx.add(rows(2, cx.in(0)), positions);
-  if (cx.has(1)) sum = cx.add(sum, rows(4, cx.in(1)));
-  const Operand y = cx.op("layer_norm", {sum, floats(5, cx.in(5)), floats(6, cx.in(6))},
+      places ? rows(kPositionEmbedding, kPositionIds)
+             : floats(kPositionEmbedding, cx.slice(cx.in(kPositionEmbedding), 0, 0, ids[1]));
+  Operand sum = cx.add(rows(kWordEmbedding, kIds), positions);
+  if (cx.has(kSegmentIds)) sum = cx.add(sum, rows(kSegmentEmbedding, kSegmentIds));
+  const Operand y = cx.op("layer_norm", {sum, whole(kEmbeddingGamma), whole(kEmbeddingBeta)},
                           attrs({{"axis", -1}, {"epsilon", cx.attr_float("epsilon", 1e-12)}}));
   Operand kept = cx.full(i32, 0, {ids[0]});
-  if (cx.has(7)) {
-    const Operand is_kept = cx.op("equal", {cx.in(7), cx.scalar_like(cx.in(7), 1)});
+  if (cx.has(kMask)) {
+    const Operand is_kept = cx.op("equal", {cx.in(kMask), cx.scalar_like(cx.in(kMask), 1)});
     kept = cx.reduce("reduce_sum", cx.cast(is_kept, i32), {1}, false);
   }
   return {y, kept, sum};
@@ -87,7 +109,7 @@ Operands embedding(NodeContext& cx, bool quantized) {
 
 Operands embed_layer_normalization(NodeContext& cx) {
   cx.ignore("mask_index_type");  // whether the second result exists, which the node says, too
-  const DataType dtype = cx.dtype(2);
+  const DataType dtype = cx.dtype(kWordEmbedding);
   if (dtype.is_narrow_float()) cx.cast_inputs(dtype, f32);
   Operands out = embedding(cx, false);
   return {cx.cast(out[0], dtype), out[1], cx.cast(out[2], dtype)};
@@ -99,8 +121,11 @@ Operands quantized_embed_layer_normalization(NodeContext& cx) {
   return out;
 }
 
+// Operands of GroupNorm, which are the first of SkipGroupNorm's.
+enum : size_t { kImage, kGamma, kBeta, kSkip, kBias };
+
 // x, of which channels are the second axis or the last, normalised by groups of channels.
-Operand grouped(NodeContext& cx, const Operand& x, size_t gamma, size_t beta) {
+Operand grouped(NodeContext& cx, const Operand& x) {
   const bool last = cx.attr_bool("channels_last", true);
   const int64_t groups = cx.attr_int("groups"), activation = cx.attr_int("activation");
   if (groups <= 0) cx.invalid(cat("groups=", groups), "1 or more");
@@ -109,8 +134,8 @@ Operand grouped(NodeContext& cx, const Operand& x, size_t gamma, size_t beta) {
   const Ints front = {0, 3, 1, 2}, back = {0, 2, 3, 1};
   const DataType dtype = cx.dtype(x);
   Operand y = cx.op("group_norm",
-                    {last ? cx.transpose(x, front) : x, cx.cast(cx.in(gamma), dtype),
-                     cx.cast(cx.in(beta), dtype)},
+                    {last ? cx.transpose(x, front) : x, cx.cast(cx.in(kGamma), dtype),
+                     cx.cast(cx.in(kBeta), dtype)},
                     attrs({{"groups", groups}, {"epsilon", cx.attr_float("epsilon", 1e-5)}}));
   if (last) y = cx.transpose(y, back);
   return activation == 1 ? cx.mul(y, cx.op("sigmoid", {y})) : y;
@@ -125,24 +150,23 @@ Operand of_channels(NodeContext& cx, const Operand& value, bool last) {
 }
 
 void require_image(NodeContext& cx) {
-  if (cx.rank(0) != 4) cx.invalid(cat("X of rank ", cx.rank(0)), "4");
+  if (cx.rank(kImage) != 4) cx.invalid(cat("X of rank ", cx.rank(kImage)), "4");
 }
 
-// X, gamma, beta
 Operands group_norm(NodeContext& cx) {
   require_image(cx);
   const DataType dtype = widen_inputs(cx);
-  return {cx.cast(grouped(cx, cx.in(0), 1, 2), dtype)};
+  return {cx.cast(grouped(cx, cx.in(kImage)), dtype)};
 }
 
-// X, gamma, beta, skip, bias -> Y, sum
+// -> Y, sum
 Operands skip_group_norm(NodeContext& cx) {
   require_image(cx);
   const DataType dtype = widen_inputs(cx);
   const bool last = cx.attr_bool("channels_last", true);
-  Operand sum = cx.add(cx.in(0), of_channels(cx, cx.in(3), last));
-  if (cx.has(4)) sum = cx.add(sum, of_channels(cx, cx.in(4), last));
-  return {cx.cast(grouped(cx, sum, 1, 2), dtype), cx.cast(sum, dtype)};
+  Operand sum = cx.add(cx.in(kImage), of_channels(cx, cx.in(kSkip), last));
+  if (cx.has(kBias)) sum = cx.add(sum, of_channels(cx, cx.in(kBias), last));
+  return {cx.cast(grouped(cx, sum), dtype), cx.cast(sum, dtype)};
 }
 
 }  // namespace

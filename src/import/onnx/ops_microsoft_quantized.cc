@@ -30,10 +30,11 @@ Operand quantized(NodeContext& cx, const Operand& y, size_t scale, DataType dtyp
                attrs({{"dtype", Any(dtype)}}));
 }
 
-// A function of one operand: x, x_scale, x_zero, y_scale, y_zero
+// A function of one operand.
 template <Operand (*Function)(NodeContext& cx, const Operand& x)>
 Operands of_one(NodeContext& cx) {
-  return {quantized(cx, Function(cx, real(cx, 0)), 3, cx.dtype(0))};
+  enum : size_t { kX, kXScale, kXZero, kYScale };
+  return {quantized(cx, Function(cx, real(cx, kX)), kYScale, cx.dtype(kX))};
 }
 
 Operand sigmoid(NodeContext& cx, const Operand& x) {
@@ -92,20 +93,23 @@ Operand reduce_mean(NodeContext& cx, const Operand& x) {
                    cx.attr_bool("keepdims", true));
 }
 
-// y_scale, y_zero, and three operands for each part: itself, its scale and zero point
+// After y's scale and zero point come three operands for each part: itself, its scale and zero
+// point.
 Operands concat(NodeContext& cx) {
-  if (cx.count() < 5 || cx.count() % 3 != 2)
+  enum : size_t { kYScale, kYZero, kFirstPart };
+  constexpr size_t kOfAPart = 3;
+  if (cx.count() < kFirstPart + kOfAPart || (cx.count() - kFirstPart) % kOfAPart != 0)
     cx.invalid(cat(cx.count(), " operands"), "2, and 3 for each part");
   Operands parts;
-  for (size_t i = 2; i < cx.count(); i += 3) parts.push_back(real(cx, i));
+  for (size_t i = kFirstPart; i < cx.count(); i += kOfAPart) parts.push_back(real(cx, i));
   const int64_t axis = cx.axis(cx.attr_int("axis"), cx.rank(parts[0]));
-  return {quantized(cx, cx.concat(parts, axis), 0, cx.dtype(2))};
+  return {quantized(cx, cx.concat(parts, axis), kYScale, cx.dtype(kFirstPart))};
 }
 
-// condition, x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero
 Operands where(NodeContext& cx) {
-  const Operand z = cx.op("where", {cx.in(0), real(cx, 1), real(cx, 4)});
-  return {quantized(cx, z, 7, cx.dtype(1))};
+  enum : size_t { kCondition, kX, kXScale, kXZero, kY, kYScale, kYZero, kZScale };
+  const Operand z = cx.op("where", {cx.in(kCondition), real(cx, kX), real(cx, kY)});
+  return {quantized(cx, z, kZScale, cx.dtype(kX))};
 }
 
 // ---- products ----
@@ -128,18 +132,18 @@ Operand matrix(NodeContext& cx, size_t i, const char* transposed) {
   return cx.attr_bool(transposed, false) ? cx.transpose(cx.in(i), {1, 0}) : cx.in(i);
 }
 
-// a, a_scale, a_zero, b, b_scale, b_zero, c, y_scale, y_zero: integers without y_scale are exact
-// up to their scale; c has the scale of the product.
+// Integers without y_scale are exact up to their scale; c has the scale of the product.
 Operands gemm(NodeContext& cx) {
-  const Operand a = matrix(cx, 0, "transA"), b = matrix(cx, 3, "transB");
-  Operand sum = cx.as_onnx("MatMulInteger", {a, b, cx.opt(2), cx.opt(5)}).at(0);
-  if (cx.has(6)) sum = cx.add(sum, cx.in(6));
-  Operand scale = cx.mul(cx.in(1), cx.in(4));
+  enum : size_t { kA, kAScale, kAZero, kB, kBScale, kBZero, kC, kYScale, kYZero };
+  const Operand a = matrix(cx, kA, "transA"), b = matrix(cx, kB, "transB");
+  Operand sum = cx.as_onnx("MatMulInteger", {a, b, cx.opt(kAZero), cx.opt(kBZero)}).at(0);
+  if (cx.has(kC)) sum = cx.add(sum, cx.in(kC));
+  Operand scale = cx.mul(cx.in(kAScale), cx.in(kBScale));
   if (const double alpha = cx.attr_float("alpha", 1); alpha != 1)
     scale = cx.mul(scale, cx.scalar_like(scale, alpha));
   const Operand y = cx.mul(cx.cast(sum, f32), scale);
-  if (!cx.has(7)) return {y};
-  return {quantized(cx, y, 7, cx.has(8) ? cx.dtype(8) : cx.dtype(0))};
+  if (!cx.has(kYScale)) return {y};
+  return {quantized(cx, y, kYScale, cx.dtype(cx.has(kYZero) ? kYZero : kA))};
 }
 
 }  // namespace

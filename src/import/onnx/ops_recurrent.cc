@@ -15,6 +15,19 @@ namespace {
 
 using graph::attrs;
 
+// Operands of RNN, GRU and LSTM.
+enum : size_t {
+  kX,
+  kW,  // weights of the input
+  kR,  // weights of the hidden state
+  kBias,
+  kLengths,
+  kInitial,        // the hidden state
+  kInitialCell,    // of LSTM
+  kPeepholes,      // of LSTM
+  kFirstParameter  // of DynamicQuantizeLSTM: scale and zero point of W, then of R
+};
+
 struct Activation {
   std::string name;
   double alpha = 0, beta = 0;
@@ -43,15 +56,15 @@ class Recurrence {
   // `functions`: the default activations of one direction.
   Recurrence(NodeContext& cx, std::vector<std::string> functions, bool quantized = false)
       : cx_(cx), quantized_(quantized) {
-    x_ = cx.in(0);
+    x_ = cx.in(kX);
     if (cx.rank(x_) != 3) cx.invalid(cat("X of rank ", cx.rank(x_)), "3");
     batch_first_ = cx.attr_bool("layout", false);
     if (batch_first_) x_ = cx.transpose(x_, {1, 0, 2});
     seq_ = cx.dims(x_)[0];
     batch_ = cx.dims(x_)[1];
-    Dims r = cx.dims(2);
-    if (r.size() != 3 || cx.rank(1) != 3)
-      cx.invalid(cat("W and R of rank ", cx.rank(1), " and ", r.size()), "3");
+    Dims r = cx.dims(kR);
+    if (r.size() != 3 || cx.rank(kW) != 3)
+      cx.invalid(cat("W and R of rank ", cx.rank(kW), " and ", r.size()), "3");
     hidden_ = r[quantized ? 1 : 2];
     if (cx.has_attr("hidden_size")) {
       cx.b.check(graph::CheckKind::kEqual, hidden_, cx.attr_int("hidden_size"),
@@ -67,11 +80,11 @@ class Recurrence {
                "directions of R");
     clip_ = cx.attr_float("clip", 0);
     read_activations(std::move(functions));
-    if (cx.has(4)) lengths_ = cx.cast(cx.in(4), i64);
+    if (cx.has(kLengths)) lengths_ = cx.cast(cx.in(kLengths), i64);
   }
 
   NodeContext& cx() { return cx_; }
-  bool has_bias() const { return cx_.has(3); }
+  bool has_bias() const { return cx_.has(kBias); }
 
   Operand activate(size_t direction, size_t which, const Operand& x) {
     Operand v = x;
@@ -90,7 +103,7 @@ class Recurrence {
   }
   Operand transposed(const Operand& m) { return cx_.transpose(m, {1, 0}); }
 
-  // x times W^T or R^T, operands 1 and 2.
+  // x times W^T or R^T, for the operands kW and kR.
   using Product = std::function<Operand(const Operand& x)>;
   Product product_with(size_t operand, size_t d) {
     const Operand given = of_direction(cx_.in(operand), d);
@@ -122,12 +135,12 @@ class Recurrence {
     std::vector<Operands> finals(states);
     for (size_t d = 0; d < backwards_.size(); ++d) {
       Operand x = backwards_[d] ? reversed(x_) : x_;
-      Operand gates = product_with(1, d)(x);
+      Operand gates = product_with(kW, d)(x);
       if (Operand bias = input_bias(d)) gates = cx_.add(gates, bias);
       LoopSpec spec;
       spec.count = seq_;
       spec.limit = cx_.reshape(cx_.op("shape_of", {x_}, attrs({{"start", 0}, {"end", 1}})), {});
-      for (size_t k = 0; k < states; ++k) spec.init.push_back(initial(5 + k, d));
+      for (size_t k = 0; k < states; ++k) spec.init.push_back(initial(kInitial + k, d));
       spec.yields.resize(1);
       Cell cell = make_cell(d);
       spec.step = [&](const Operand& index, const Operands& now) -> std::optional<LoopStep> {
@@ -164,7 +177,7 @@ class Recurrence {
   // The product of 8-bit weights, which are transposed already, and of x, which is quantised by its
   // own range.
   Product quantized_product(const Operand& weights, size_t operand, size_t d) {
-    const size_t scale = 6 + 2 * operand, zero = scale + 1;
+    const size_t scale = kFirstParameter + 2 * (operand - kW), zero = scale + 1;
     const Operand zeros = of_direction(cx_.in(zero), d), scales = of_direction(cx_.in(scale), d);
     return [this, weights, zeros, scales](const Operand& x) {
       const Operands q = cx_.b.ops("dynamic_quantize_linear", {x});
@@ -240,11 +253,11 @@ Operands rnn(NodeContext& cx) {
   Recurrence r(cx, {"tanh"});
   auto bias = [&](size_t d) -> Operand {
     if (!r.has_bias()) return {};
-    Operand both = r.of_direction(cx.in(3), d);
+    Operand both = r.of_direction(cx.in(kBias), d);
     return cx.add(r.part(both, 0), r.part(both, 1));
   };
   auto cell = [&](size_t d) -> Recurrence::Cell {
-    Operand rt = r.transposed(r.of_direction(cx.in(2), d));
+    Operand rt = r.transposed(r.of_direction(cx.in(kR), d));
     return [&cx, &r, d, rt](const Operand& x, const Operands& s) -> Operands {
       return {r.activate(d, 0, cx.add(x, cx.op("matmul", {s[0], rt})))};
     };
@@ -258,15 +271,15 @@ Operands gru(NodeContext& cx) {
   bool linear = cx.attr_bool("linear_before_reset", false);
   auto bias = [&](size_t d) -> Operand {
     if (!r.has_bias()) return {};
-    Operand both = r.of_direction(cx.in(3), d);
+    Operand both = r.of_direction(cx.in(kBias), d);
     if (!linear) return cx.add(r.part(both, 0, 3), r.part(both, 3, 3));
     Operand zr = cx.add(r.part(both, 0, 2), r.part(both, 3, 2));
     return cx.concat({zr, r.part(both, 2)}, 0);
   };
   auto cell = [&](size_t d) -> Recurrence::Cell {
-    Operand rt = r.transposed(r.of_direction(cx.in(2), d));  // [H, 3H]
+    Operand rt = r.transposed(r.of_direction(cx.in(kR), d));  // [H, 3H]
     Operand r_zr = r.part(rt, 0, 2), r_h = r.part(rt, 2), b_h;
-    if (linear && r.has_bias()) b_h = r.part(r.of_direction(cx.in(3), d), 5);
+    if (linear && r.has_bias()) b_h = r.part(r.of_direction(cx.in(kBias), d), 5);
     return [&cx, &r, d, linear, r_zr, r_h, b_h](const Operand& x, const Operands& s) -> Operands {
       const Operand& h = s[0];
       Operand zr = cx.add(r.part(x, 0, 2), cx.op("matmul", {h, r_zr}));
@@ -292,13 +305,13 @@ Operands lstm_with(NodeContext& cx, Recurrence r) {
   bool coupled = cx.attr_bool("input_forget", false);
   auto bias = [&](size_t d) -> Operand {
     if (!r.has_bias()) return {};
-    Operand both = r.of_direction(cx.in(3), d);
+    Operand both = r.of_direction(cx.in(kBias), d);
     return cx.add(r.part(both, 0, 4), r.part(both, 4, 4));
   };
   auto cell = [&](size_t d) -> Recurrence::Cell {
-    const Recurrence::Product of_hidden = r.product_with(2, d);
+    const Recurrence::Product of_hidden = r.product_with(kR, d);
     Operand p;
-    if (cx.has(7)) p = r.of_direction(cx.in(7), d);
+    if (cx.has(kPeepholes)) p = r.of_direction(cx.in(kPeepholes), d);
     return [&cx, &r, d, coupled, of_hidden, p](const Operand& x, const Operands& s) -> Operands {
       const Operand &h = s[0], &c = s[1];
       Operand gates = cx.add(x, of_hidden(h));
@@ -321,7 +334,7 @@ Operands lstm(NodeContext& cx) {
   return lstm_with(cx, Recurrence(cx, {"sigmoid", "tanh", "tanh"}));
 }
 
-// com.microsoft: after LSTM's operands, scales and zero points of W and R, which are transposed.
+// com.microsoft: W and R are transposed, and quantised by operands after LSTM's.
 Operands dynamic_quantize_lstm(NodeContext& cx) {
   return lstm_with(cx, Recurrence(cx, {"sigmoid", "tanh", "tanh"}, true));
 }

@@ -83,7 +83,8 @@ class Attention {
     const double work = static_cast<double>(heads) * static_cast<double>(rows) *
                         static_cast<double>(keys()) * static_cast<double>(depth() + width());
     const int32_t threads = threads_worth(work, 0);
-    // Heads that no thread has for itself are divided by rows; each part packs keys and values.
+    // If heads can't be shared evenly among threads, each is split by rows; each part packs keys
+    // and values.
     const int64_t parts = std::min(rows, heads % threads == 0 ? 1 : int64_t{threads});
     const ThreadsScope scope(threads);
     parallel_for(heads * parts, 1, [&](int64_t begin, int64_t end) {

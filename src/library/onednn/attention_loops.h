@@ -1,4 +1,4 @@
-// The kernels of attention_kernels.h as templates, which attention_avx512.cc and its like
+// The kernels of attention_kernels.h as templates, which kernels_avx512.cc and its like
 // instantiate with their processor's vectors. Everything here is a template over these, so that no
 // other source can share the code that one of them compiles.
 #pragma once
