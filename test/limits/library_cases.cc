@@ -58,7 +58,9 @@ Array<Any> long_array() {
   return array;
 }
 String long_text() {
-  return String(std::string(100'000'000, 'a'));
+  std::string text;
+  text.resize(100'000'000, 'a');
+  return String(text);
 }
 
 void add_machine(std::vector<LibraryCase>& to) {

@@ -89,7 +89,7 @@ class LoopFuser : public Rewriter {
       }
     }
     if (ends.size() == 1) return ends[0];
-    const Operand all = builder().tuple(ends);
+    Operand all = builder().tuple(ends);
     results_[all.get()] = ends;
     return all;
   }
@@ -113,7 +113,7 @@ class LoopFuser : public Rewriter {
     for (const auto& [name, kernel] : bucket) {
       if (structural_equal(Any(kernel), Any(fused.kernel))) return name;
     }
-    const String name(free_name(fused.name, kernels_));
+    String name(free_name(fused.name, kernels_));
     kernels_.set(name, fused.kernel);
     bucket.emplace_back(name, fused.kernel);
     return name;

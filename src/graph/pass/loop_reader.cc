@@ -301,6 +301,7 @@ class LoopReader {
   }
   std::vector<Dim> localised(const std::vector<Dim>& dims) {
     std::vector<Dim> out;
+    out.reserve(dims.size());
     for (const Dim& d : dims) out.push_back(local(d));
     return out;
   }
