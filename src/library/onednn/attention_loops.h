@@ -54,12 +54,14 @@ struct AttentionLoops {
       for (int64_t d = 0; d == 0 || d < depth; d += kDepth) {
         const int64_t some = depth - d < kDepth ? depth - d : kDepth;
         const float* const next = packed + some * width;
-        if (d == 0) {
-          Products::multiply(rows, some, width, left, left_row, packed, next, to, products_row);
-        } else {
-          add_product(rows, some, width, left + d, left_row, packed,
-                      next < panel_end ? next : packed, to, products_row);
+        ProductEnd end;
+        if (d > 0) {
+          end.added = to;
+          end.added_row = products_row;
         }
+        Products::multiply_and_end(rows, some, width, left + d, left_row, packed,
+                                   d == 0 || next < panel_end ? next : packed, end, to,
+                                   products_row);
         packed = next;
       }
     }
@@ -135,22 +137,6 @@ struct AttentionLoops {
  private:
   static constexpr int64_t kDepth = 256;
   static constexpr int64_t kLine = 16;  // floats
-
-  static void add_product(int64_t rows, int64_t depth, int64_t width, const float* left,
-                          int64_t left_row, const float* packed, const float* next, float* products,
-                          int64_t products_row) {
-    float sums[kRows * kPanel];
-    for (int64_t r = 0; r < rows; r += kRows) {
-      const int64_t some = rows - r < kRows ? rows - r : kRows;
-      Products::multiply(some, depth, width, left + r * left_row, left_row, packed, next, sums,
-                         kPanel);
-      for (int64_t i = 0; i < some; ++i) {
-        float* const to = products + (r + i) * products_row;
-        for (int64_t c = 0; c < width; c += kLanes)
-          Products::store(to + c, Products::load(to + c) + Products::load(sums + i * kPanel + c));
-      }
-    }
-  }
 
   static int64_t panel_width(int64_t left) {
     return left < kPanel ? (left + kLanes - 1) / kLanes * kLanes : kPanel;

@@ -143,20 +143,9 @@ class Product {
         std::min(set_.product.panel, stored_columns_ - panel * set_.product.panel);
     for (int64_t part = 0; part < parts_; ++part) {
       const bool is_last = part + 1 == parts_;
-      ProductEnd own;
-      if (part == 0) {
-        own.added = product_end.added;
-        own.added_row = product_end.added_row;
-      } else {
-        own.added = to;
-        own.added_row = to_row;
-      }
-      if (is_last) {
-        own.bias = product_end.bias;
-        own.clamps = product_end.clamps;
-        own.low = product_end.low;
-        own.high = product_end.high;
-      }
+      ProductEnd own = is_last ? product_end : ProductEnd();
+      own.added = part == 0 ? product_end.added : to;
+      own.added_row = part == 0 ? product_end.added_row : to_row;
       const int64_t depth = first_of(part + 1) - first_of(part);
       const float* const packed = packed_.get() + place_of(part, panel);
       const float* next = packed;

@@ -268,19 +268,18 @@ bool run_by_pixel(const Convolution& c) {
   };
   if (!all(c.strides, 1) || !all(c.pads, 0)) return false;
   check_sizes(c);
-  const auto floats = [](const Tensor& t) { return t ? t.data_as<float>() : nullptr; };
   const ConstantProduct product{c.out.count() / filters,
                                 channels,
                                 filters,
-                                floats(c.x),
+                                floats_of(c.x),
                                 c.weights,
                                 /*transposed=*/false,
-                                floats(c.bias),
-                                floats(c.residual),
+                                floats_of(c.bias),
+                                floats_of(c.residual),
                                 c.activation,
                                 c.alpha,
                                 c.beta,
-                                floats(c.out)};
+                                floats_of(c.out)};
   if (!is_fast_constant_product(product)) return false;
   run_constant_product(product);
   return true;

@@ -18,6 +18,11 @@ inline const Tensor& optional_tensor(const AnyView& argument) {
   return argument.is_none() ? none : in_place<Tensor>(argument);
 }
 
+// The elements of a tensor of f32, or null.
+inline float* floats_of(const Tensor& tensor) {
+  return tensor ? tensor.data_as<float>() : nullptr;
+}
+
 // The position of an argument; a name that the signature lacks doesn't compile.
 struct Position {
   const library::Signature& function;

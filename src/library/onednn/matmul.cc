@@ -277,19 +277,18 @@ bool run_with_constant(const Product& p) {
       (p.residual && !std::ranges::equal(p.residual.shape(), p.out.shape()))) {
     return false;
   }
-  const auto floats = [](const Tensor& t) { return t ? t.data_as<float>() : nullptr; };
   const ConstantProduct product{p.out.count() / columns,
                                 depth,
                                 columns,
-                                floats(p.a),
+                                floats_of(p.a),
                                 p.b,
                                 transposed,
-                                floats(p.bias),
-                                floats(p.residual),
+                                floats_of(p.bias),
+                                floats_of(p.residual),
                                 p.activation,
                                 p.alpha,
                                 p.beta,
-                                floats(p.out)};
+                                floats_of(p.out)};
   if (!is_fast_constant_product(product)) return false;
   run_constant_product(product);
   return true;

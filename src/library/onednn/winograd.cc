@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "device/parallel.h"
+#include "library/onednn/functions.h"
 #include "library/onednn/kernel_sets.h"
 #include "library/onednn/packed_weights.h"
 #include "library/onednn/team.h"
@@ -54,10 +55,6 @@ double winograd_cost(const Convolution& c, const WinogradKernels& kernels) {
                                          ceil_div(c.out.dim(2), kernels.tile));
   return static_cast<double>(kernels.points) * channels * filters * (tiles + cost::kPerWeight) +
          tiles * cost::per_transform(kernels.tile) * (channels + filters);
-}
-
-float* floats_of(const Tensor& tensor) {
-  return tensor ? tensor.data_as<float>() : nullptr;
 }
 
 WinogradImages images_of(const Convolution& c, int64_t tile) {
