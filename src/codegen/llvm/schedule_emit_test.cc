@@ -179,5 +179,21 @@ TEST(ScheduleEmit, AMapIsSharedWhereItsWorkIsWorthIt) {
   }
 }
 
+// Blocks of rows and of columns are numbered together, so that both numbers are divided out of one.
+TEST(ScheduleEmit, AProductIsSharedWhateverTheNumberOfItsBlocks) {
+  for (const int64_t panels : {8, 16, 24, 48}) {
+    SCOPED_TRACE(panels);
+    ScheduleOptions options;
+    options.target.vector_bytes = 16;
+    const int64_t width = 8;
+    const ComputeRef compute = packed_product(128, 256, panels, width);
+    OpenedKernels opened(compile_kernels({lower(*compute, "product", options)}, baseline_target()));
+    Tensor x = Tensor::empty({128, 256}, f32), w = Tensor::empty({panels, 256, width}, f32),
+           y = Tensor::empty({128, panels * width}, f32);
+    EXPECT_EQ(opened.call("product", {x, w, y}), 0);
+    EXPECT_EQ(opened.parallel_calls, 1);
+  }
+}
+
 }  // namespace
 }  // namespace tenon::codegen

@@ -60,6 +60,11 @@ class WorkEstimate {
   }
 
  private:
+  static bool is_zero(llvm::Value* v) {
+    auto* constant = llvm::dyn_cast<llvm::ConstantInt>(v);
+    return constant && constant->isZero();
+  }
+
   // The value of an i64 in the first iteration of every enclosing loop, or a guess if it isn't
   // known.
   llvm::Value* size_or_guess(const loop::Expr& e) {
@@ -72,12 +77,16 @@ class WorkEstimate {
         const auto& binary = static_cast<const loop::Binary&>(e);
         llvm::Value* a = size_or_guess(*binary.a);
         llvm::Value* b = size_or_guess(*binary.b);
+        const bool divides = binary.op == BinaryOp::kFloorDiv || binary.op == BinaryOp::kMod;
+        // Where a loop begins, its variable and whatever it is divided into are 0.
+        if (divides && is_zero(a)) return a;
         auto* divisor = llvm::dyn_cast<llvm::ConstantInt>(b);
         if (binary.op == BinaryOp::kAdd) return b_.CreateAdd(a, b);
         if (binary.op == BinaryOp::kSub) return b_.CreateSub(a, b);
         if (binary.op == BinaryOp::kMul) return b_.CreateMul(a, b);
-        if (binary.op == BinaryOp::kFloorDiv && divisor && divisor->getSExtValue() > 0)
-          return b_.CreateSDiv(a, b);
+        if (divides && divisor && divisor->getSExtValue() > 0) {
+          return binary.op == BinaryOp::kMod ? b_.CreateSRem(a, b) : b_.CreateSDiv(a, b);
+        }
         if (binary.op == BinaryOp::kMin)
           return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
         break;
