@@ -52,7 +52,7 @@ int32_t threads_in_scope() {
 namespace {
 
 constexpr int32_t kMostShares = 64;
-constexpr int64_t kSlices = 4;  // portions per share, roughly
+constexpr int64_t kSlices = 16;  // portions per share, roughly
 
 // A key for the events of a loop; 0 unless it is recorded.
 uint64_t new_trace_key(int32_t threads) {

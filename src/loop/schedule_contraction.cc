@@ -15,6 +15,7 @@
 // not stored.
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "loop/affine.h"
 #include "loop/nest.h"
@@ -63,6 +64,7 @@ class ContractionSchedule {
     cut_tiles();
     find_panels();
     find_direct_operands();
+    share_tiles();
 
     StmtRef tiles = all_tiles(false);
     if (rows_.is_const() || !is_contiguous(b_, x_)) return tiles;
@@ -77,9 +79,11 @@ class ContractionSchedule {
   StmtRef all_tiles(bool one_block) {
     auto block_m = var("block_m", i64), block_n = var("block_n", i64);
     std::vector<Axis> tasks = batch_;
-    if (!one_block) tasks.push_back({block_m, ceildiv(rows_, Dim(block_rows_))});
     tasks.push_back({block_n, panels_ ? ceildiv(panels_->extent, Dim(tiling_.column_tiles))
                                       : ceildiv(x_.extent, Dim(block_columns_))});
+    if (!one_block) {
+      tasks.insert(rows_first_ ? tasks.end() - 1 : tasks.end(), {block_m, ceildiv(rows_, block_)});
+    }
     auto m0 = var("m0", i64), n0 = var("n0", i64), m_count = var("rows", i64),
          n_count = var("columns", i64);
     if (!a_direct_) a_pack_ = buffer("a_pack", w_.accumulate, {Dim(block_rows_) * row_stride_});
@@ -90,20 +94,23 @@ class ContractionSchedule {
     // If `b` is packed in panels, columns are counted in panels.
     const int64_t block_n_size = panels_ ? tiling_.column_tiles : block_columns_;
     ExprRef columns_left = difference(dim_value(panels_ ? panels_->extent : x_.extent), n0);
-    body = let(m0, one_block ? index(0) : scaled(block_m, block_rows_),
+    const ExprRef block = dim_value(block_);
+    body = let(m0, one_block ? index(0) : binary(BinaryOp::kMul, block_m, block),
                let(n0, scaled(block_n, block_n_size),
-                   let(m_count, smaller(index(block_rows_), rows_left),
+                   let(m_count, smaller(block, rows_left),
                        let(n_count, smaller(index(block_n_size), columns_left), body))));
     return outer_loops(tasks, true, body);
   }
 
   // Tiles of up to kNarrowRows rows, for that many: a tile computes all rows that it has.
   StmtRef narrow_tiles() {
-    const int64_t tile_rows = tile_rows_, block_rows = block_rows_;
-    tile_rows_ = block_rows_ = kNarrowRows;
+    const int64_t tile_rows = std::exchange(tile_rows_, kNarrowRows);
+    const int64_t block_rows = std::exchange(block_rows_, kNarrowRows);
+    const Dim block = std::exchange(block_, Dim(kNarrowRows));
     StmtRef tiles = all_tiles(true);
     tile_rows_ = tile_rows;
     block_rows_ = block_rows;
+    block_ = block;
     return tiles;
   }
 
@@ -203,6 +210,26 @@ class ContractionSchedule {
     block_columns_ = width_ * tiling_.column_tiles;
     cut_block(rows_, tile_rows_, &block_rows_);
     cut_block(x_.extent, width_, &block_columns_);
+  }
+  // How threads share the tiles. They take consecutive blocks, of the same rows first unless `b` is
+  // large in comparison: then each reads only its own columns of `b`. Blocks have equal numbers of
+  // tiles, so that the shares of the rows are about equal, as in the kernels before and after, and
+  // rows stay in the cache of the thread that reads them next. Where nothing is packed for a block,
+  // there is an even number of them, for two threads, and they have as few columns as possible, so
+  // that threads end together.
+  void share_tiles() {
+    constexpr int64_t kTransfer =
+        8;  // what a byte of another thread's cache costs, in bytes of `b`
+    const auto rows = rows_.as_const(), depth = depth_.as_const();
+    int64_t result_bytes = 0;
+    for (const Work& a : after_) result_bytes += a.out->dtype.bytes();
+    rows_first_ = !batch_.empty() || !rows || !depth ||
+                  *rows >= *depth * w_.accumulate.bytes() / (kTransfer * result_bytes);
+    const bool pairs = batch_.empty() && b_direct_ && rows_first_;
+    const Dim tiles = ceildiv(rows_, Dim(tile_rows_)), most = Dim(block_rows_ / tile_rows_),
+              blocks = pairs ? Dim(2) * ceildiv(tiles, Dim(2) * most) : ceildiv(tiles, most);
+    block_ = max(ceildiv(tiles, max(blocks, Dim(1))), Dim(1)) * Dim(tile_rows_);
+    if (a_direct_) tiling_.column_tiles = 1, block_columns_ = width_;
   }
   static int64_t pieces(int64_t of, int64_t size) { return of / size + (of % size > 0); }
   // To as many tiles as a constant extent fills, the last one perhaps in part.
@@ -517,7 +544,10 @@ class ContractionSchedule {
   size_t run_start_ = 0;
   Dim run_ = 1;
   Tiling tiling_;
-  int64_t lanes_ = 0, width_ = 0, tile_rows_ = 0, block_rows_ = 0, block_columns_ = 0;
+  int64_t lanes_ = 0, width_ = 0, tile_rows_ = 0, block_columns_ = 0;
+  int64_t block_rows_ = 0;  // the most
+  Dim block_ = 1;           // rows
+  bool rows_first_ = true;
   bool a_direct_ = false, b_direct_ = false;
   Ref<const Buffer> a_pack_, b_pack_;
 };
