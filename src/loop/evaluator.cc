@@ -216,6 +216,8 @@ class Evaluator {
         write(*st.buffer, at, value);
         return;
       }
+      case StmtKind::kPrefetch:
+        return;
       case StmtKind::kIf: {
         const auto& i = static_cast<const If&>(*s);
         if (eval(i.condition)) {

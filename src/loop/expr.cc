@@ -159,6 +159,11 @@ bool can_fail(const Binary& operation) {
   return can_fail(operation.op, operation.a->dtype) && known_int(*operation.b).value_or(0) == 0;
 }
 
+bool can_fail(const Expr& e) {
+  return e.kind == ExprKind::kCheckedIndex ||
+         (e.kind == ExprKind::kBinary && can_fail(static_cast<const Binary&>(e)));
+}
+
 std::optional<Dim> as_dim(const ExprRef& e) {
   if (e->kind == ExprKind::kDimValue) return static_cast<const DimValue&>(*e).dim;
   if (e->dtype != i64) return std::nullopt;

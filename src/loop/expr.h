@@ -151,6 +151,8 @@ std::optional<Dim> as_dim(const ExprRef& e);
 
 // Whether an evaluation of this operation, with its operands, can stop the kernel.
 bool can_fail(const Binary& operation);
+// Whether the node itself, excluding its operands, can stop a kernel that is in bounds.
+bool can_fail(const Expr& e);
 
 // One line of text, for messages; shared parts get names: `t0 * t0 where t0 = x[i] + 1`.
 std::string to_text(const ExprRef& e);

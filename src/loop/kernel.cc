@@ -57,6 +57,15 @@ StmtRef store(const Ref<const Buffer>& buffer, Array<ExprRef> indices, const Exp
   return s;
 }
 
+StmtRef prefetch(const Ref<const Buffer>& buffer, Array<ExprRef> indices) {
+  TENON_ASSERT(indices.size() == buffer->shape.size() || indices.size() == 1, "prefetch of ",
+               buffer->name, " with ", indices.size(), " indices");
+  auto s = make<Prefetch>();
+  s->buffer = buffer;
+  s->indices = std::move(indices);
+  return s;
+}
+
 StmtRef if_then(const ExprRef& condition, const StmtRef& then_body, const StmtRef& else_body) {
   if (auto c = as_int(condition)) return *c ? then_body : seq({else_body});
   if (is_empty(then_body)) {
@@ -185,6 +194,20 @@ struct Checker {
         require(st.value->dtype == st.buffer->dtype, "a stored value has the buffer's dtype");
         for (const ExprRef& i : st.indices) require(i->dtype == i64, "indices are i64");
         access(st.buffer, st.indices);
+        return;
+      }
+      case StmtKind::kPrefetch: {
+        const auto& fetched = static_cast<const Prefetch&>(*s);
+        require(
+            readable.contains(fetched.buffer.get()) && !in_vector,
+            cat("buffer ", fetched.buffer->name, " is in scope where it is fetched, not in lanes"));
+        for (const ExprRef& i : fetched.indices) {
+          require(i->dtype == i64, "indices are i64");
+          post_order(i, [&](const ExprRef& e) {
+            require(e->kind != ExprKind::kLoad && !can_fail(*e), "a prefetch can't fail");
+          });
+        }
+        access(fetched.buffer, fetched.indices);
         return;
       }
       case StmtKind::kLet: {

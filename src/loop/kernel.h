@@ -5,7 +5,7 @@
 
 namespace tenon::loop {
 
-enum class StmtKind : uint8_t { kSeq, kFor, kStore, kIf, kLet, kAlloc };
+enum class StmtKind : uint8_t { kSeq, kFor, kStore, kPrefetch, kIf, kLet, kAlloc };
 
 struct Stmt : Object {
   const StmtKind kind;  // which of the structs below this is
@@ -55,6 +55,16 @@ struct Store : Stmt {
   TENON_TYPE(TypeIndex::LoopStore);
 };
 
+// A hint to bring buffer[indices] into the second-level cache. Nothing is read, so the element may
+// be outside the buffer. Indices have no loads and can't fail. Without effect in a kernel that
+// isn't in bounds.
+struct Prefetch : Stmt {
+  Prefetch() : Stmt(StmtKind::kPrefetch) {}
+  Ref<const Buffer> buffer;
+  Array<ExprRef> indices;
+  TENON_TYPE(TypeIndex::LoopPrefetch);
+};
+
 struct If : Stmt {
   If() : Stmt(StmtKind::kIf) {}
   ExprRef condition;
@@ -94,6 +104,7 @@ StmtRef for_loop(
     const Ref<const Var>& v, const ExprRef& begin, const ExprRef& extent, ForKind loop,
     const StmtRef& body);  // empty if the body is empty or the extent is 0; a Let for extent 1
 StmtRef store(const Ref<const Buffer>& buffer, Array<ExprRef> indices, const ExprRef& value);
+StmtRef prefetch(const Ref<const Buffer>& buffer, Array<ExprRef> indices);
 StmtRef if_then(const ExprRef& condition, const StmtRef& then_body, const StmtRef& else_body = {});
 StmtRef let(const Ref<const Var>& v, const ExprRef& value, const StmtRef& body);
 StmtRef alloc(const Ref<const Buffer>& buffer, const StmtRef& body);
@@ -105,7 +116,7 @@ KernelRef renamed(const Kernel& kernel, std::string_view name);
 // Throws an Internal error with the statement that breaks a rule: variables and buffers are in
 // scope and bound once, symbols are bound by parameters, index counts and dtypes match, vector and
 // unrolled loops have constant extents, a parallel loop is in serial ones only, inputs aren't
-// written.
+// written, a prefetch can't fail.
 void check(const Kernel& kernel);
 std::string to_text(const Kernel& kernel);
 

@@ -19,6 +19,7 @@
 
 #include "loop/affine.h"
 #include "loop/nest.h"
+#include "loop/symbol_set.h"
 #include "loop/walk.h"
 
 namespace tenon::loop {
@@ -225,11 +226,21 @@ class ContractionSchedule {
     for (const Work& a : after_) result_bytes += a.out->dtype.bytes();
     rows_first_ = !batch_.empty() || !rows || !depth ||
                   *rows >= *depth * w_.accumulate.bytes() / (kTransfer * result_bytes);
-    const bool pairs = batch_.empty() && b_direct_ && rows_first_;
-    const Dim tiles = ceildiv(rows_, Dim(tile_rows_)), most = Dim(block_rows_ / tile_rows_),
-              blocks = pairs ? Dim(2) * ceildiv(tiles, Dim(2) * most) : ceildiv(tiles, most);
-    block_ = max(ceildiv(tiles, max(blocks, Dim(1))), Dim(1)) * Dim(tile_rows_);
+    if (is_simple(rows_)) {
+      const bool pairs = batch_.empty() && b_direct_ && rows_first_;
+      const Dim tiles = ceildiv(rows_, Dim(tile_rows_)), most = Dim(block_rows_ / tile_rows_),
+                blocks = pairs ? Dim(2) * ceildiv(tiles, Dim(2) * most) : ceildiv(tiles, most);
+      block_ = max(ceildiv(tiles, max(blocks, Dim(1))), Dim(1)) * Dim(tile_rows_);
+    } else {
+      block_ = Dim(block_rows_);
+    }
     if (a_direct_) tiling_.column_tiles = 1, block_columns_ = width_;
+  }
+  // Whether it costs little to divide it again and again.
+  static bool is_simple(const Dim& d) {
+    SymbolSet symbols;
+    collect_symbols(d, &symbols);
+    return symbols.size() <= 2;
   }
   static int64_t pieces(int64_t of, int64_t size) { return of / size + (of % size > 0); }
   // To as many tiles as a constant extent fills, the last one perhaps in part.
@@ -452,6 +463,8 @@ class ContractionSchedule {
 
     // Rows beyond the last compute it again and aren't stored.
     Lets lets;
+    const auto fetched = var("fetched", i64);
+    lets.emplace_back(fetched, fetched_column(first));
     std::vector<ExprRef> a;
     for (int64_t i = 0; i < tile_rows_; ++i) {
       ExprRef row = smaller(sum(first, index(i)), minus_one(m_count));
@@ -494,6 +507,7 @@ class ContractionSchedule {
                                  store(acc, {at}, sum(load(acc, {at}), product))));
       }
     }
+    steps.push_back(fetch(place, fetched));
     StmtRef loop = for_loop(k, index(0), dim_value(run_), ForKind::kSerial, seq(steps));
     for (size_t i = run_start_; i-- > 0;) {
       loop = for_loop(w_.reduce[i].var, index(0), dim_value(w_.reduce[i].extent), ForKind::kSerial,
@@ -501,6 +515,33 @@ class ContractionSchedule {
     }
     StmtRef compute = with_lets(lets, alloc(acc, seq({clear, loop, keep})));
     return alloc(done, seq({compute, finish(done, m0, m_count, first, n)}));
+  }
+
+  // The first column of the vector of the next panel that the tile which begins at row `first`
+  // fetches, a vector of each row.
+  ExprRef fetched_column(const ExprRef& first) const {
+    const ExprRef tile = quotient(first, index(tile_rows_));
+    return scaled(smaller(tile, index(tiling_.vectors - 1)), lanes_);
+  }
+
+  // Fetches step `k` of the next panel meanwhile, since its weights come from memory. That of the
+  // last panel is outside `b`.
+  StmtRef fetch(const ExprRef& k, const ExprRef& column) const {
+    if (!panels_ || !b_direct_) return seq({});
+    VarMap next = depth_at(k);
+    next[x_.var.get()] = column;
+    next[panels_->var.get()] = sum(panels_->var, index(1));
+    for (const Load* l : loads_in(b_)) {
+      bool varies = false, fails = false;
+      for (const ExprRef& i : l->indices) {
+        varies = varies || depends_on(i, w_.reduce.back().var);
+        post_order(i, [&](const ExprRef& e) { fails = fails || can_fail(*e); });
+      }
+      if (!varies || fails) continue;
+      return prefetch(l->buffer,
+                      l->indices.map([&](const ExprRef& i) { return substitute(i, next); }));
+    }
+    return seq({});
   }
 
   ExprRef multiply(const ExprRef& a, const ExprRef& b) const {

@@ -129,6 +129,8 @@ class Repeat {
         const Array<ExprRef> at = st.indices.map([&](const ExprRef& i) { return placed(i); });
         return store(place.buffer, place.is_row ? in_row(*st.buffer, at) : at, placed(st.value));
       }
+      case StmtKind::kPrefetch:
+        return seq({});  // only a hint: the loops around it read their weights again in each turn
       case StmtKind::kIf: {
         const auto& i = static_cast<const If&>(*s);
         return if_then(placed(i.condition), placed(i.then_body),

@@ -23,12 +23,6 @@ bool is_input(const Kernel& kernel, const Buffer* buffer) {
                              [&](const auto& input) { return input.get() == buffer; });
 }
 
-// In a kernel in bounds.
-bool may_fail(const Expr& e) {
-  return e.kind == ExprKind::kCheckedIndex ||
-         (e.kind == ExprKind::kBinary && can_fail(static_cast<const Binary&>(e)));
-}
-
 std::optional<int64_t> known_bytes(const Buffer& buffer) {
   std::vector<int64_t> shape;
   for (const Dim& size : buffer.shape) {
@@ -67,7 +61,7 @@ bool is_sweep(const Kernel& kernel, const For& loop) {
   bool found = false, fails = false;
   int loads = 0;
   const auto look_at = [&](const ExprRef& e) {
-    fails = fails || may_fail(*e);
+    fails = fails || can_fail(*e);
     if (found || e->kind != ExprKind::kLoad) return;
     const auto& load = static_cast<const Load&>(*e);
     const auto bytes = known_bytes(*load.buffer);

@@ -243,6 +243,11 @@ class Printer {
         std::string at = list(indent, st.indices), value = expr(indent, st.value);
         return line(indent, cat(names.of(*st.buffer), "[", at, "] = ", value));
       }
+      case StmtKind::kPrefetch: {
+        const auto& fetched = static_cast<const Prefetch&>(*s);
+        const std::string at = list(indent, fetched.indices);
+        return line(indent, cat("prefetch ", names.of(*fetched.buffer), "[", at, "]"));
+      }
       case StmtKind::kIf: {
         const auto& i = static_cast<const If&>(*s);
         std::string condition = expr(indent, i.condition);

@@ -159,6 +159,12 @@ const TypeInfo& Let::type_info() {
   static const TypeInfo info = type_of<Let>("loop.Let", fields, &Stmt::type_info());
   return info;
 }
+const TypeInfo& Prefetch::type_info() {
+  static const Field fields[] = {field("buffer", &Prefetch::buffer),
+                                 field("indices", &Prefetch::indices)};
+  static const TypeInfo info = type_of<Prefetch>("loop.Prefetch", fields, &Stmt::type_info());
+  return info;
+}
 const TypeInfo& Alloc::type_info() {
   static const Field fields[] = {field("buffer", &Alloc::buffer, kBinds),
                                  field("body", &Alloc::body)};
@@ -174,18 +180,19 @@ const TypeInfo& Kernel::type_info() {
 }
 
 void register_loop_types() {
-  register_types({&DimNode::type_info(), &Buffer::type_info(),
-                  &Expr::type_info(),    &Var::type_info(),
-                  &Literal::type_info(), &DimValue::type_info(),
-                  &Load::type_info(),    &Unary::type_info(),
-                  &Binary::type_info(),  &Select::type_info(),
-                  &Cast::type_info(),    &CheckedIndex::type_info(),
-                  &Stage::type_info(),   &KernelInterface::type_info(),
-                  &Compute::type_info(), &Stmt::type_info(),
-                  &Seq::type_info(),     &For::type_info(),
-                  &Store::type_info(),   &If::type_info(),
-                  &Let::type_info(),     &Alloc::type_info(),
-                  &Kernel::type_info(),  &Recurrence::type_info()});
+  register_types({&DimNode::type_info(),   &Buffer::type_info(),
+                  &Expr::type_info(),      &Var::type_info(),
+                  &Literal::type_info(),   &DimValue::type_info(),
+                  &Load::type_info(),      &Unary::type_info(),
+                  &Binary::type_info(),    &Select::type_info(),
+                  &Cast::type_info(),      &CheckedIndex::type_info(),
+                  &Stage::type_info(),     &KernelInterface::type_info(),
+                  &Compute::type_info(),   &Stmt::type_info(),
+                  &Seq::type_info(),       &For::type_info(),
+                  &Store::type_info(),     &If::type_info(),
+                  &Let::type_info(),       &Alloc::type_info(),
+                  &Prefetch::type_info(),  &Kernel::type_info(),
+                  &Recurrence::type_info()});
 }
 
 }  // namespace tenon::loop

@@ -125,6 +125,8 @@ std::vector<ExprRef> direct_exprs(const Stmt& s) {
       all.push_back(static_cast<const Store&>(s).value);
       return all;
     }
+    case StmtKind::kPrefetch:
+      return static_cast<const Prefetch&>(s).indices.to_vector();
     case StmtKind::kIf:
       return {static_cast<const If&>(s).condition};
     case StmtKind::kLet:
@@ -143,6 +145,7 @@ std::vector<StmtRef> direct_bodies(const Stmt& s) {
     case StmtKind::kFor:
       return {static_cast<const For&>(s).body};
     case StmtKind::kStore:
+    case StmtKind::kPrefetch:
       return {};
     case StmtKind::kIf: {
       const auto& i = static_cast<const If&>(s);

@@ -14,6 +14,8 @@ class Estimate {
     switch (s.kind) {
       case StmtKind::kStore:
         return 1;
+      case StmtKind::kPrefetch:
+        return 0;
       case StmtKind::kSeq: {
         double all = 0;
         for (const StmtRef& child : static_cast<const Seq&>(s).body) all += of(*child);

@@ -166,6 +166,14 @@ llvm::Value* MemoryWriter::read(llvm::Instruction* load, const loop::Buffer& buf
   return f_.kernel.in_bounds ? load : b_.CreateFreeze(load);
 }
 
+void MemoryWriter::prefetch(const loop::Buffer& buffer, Address at) {
+  constexpr uint32_t kForReading = 0, kSecondLevel = 2, kData = 1;
+  const Elements e = elements(buffer);
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {e.data->getType()},
+                     {b_.CreateGEP(e.type, e.data, at.offset), b_.getInt32(kForReading),
+                      b_.getInt32(kSecondLevel), b_.getInt32(kData)});
+}
+
 // ---- stores
 
 void MemoryWriter::store(const loop::Buffer& buffer, Address at, Value value) {

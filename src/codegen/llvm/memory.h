@@ -35,6 +35,8 @@ class MemoryWriter {
   Value load(const loop::Buffer& buffer, Address at);
   // Stores a value of the buffer's dtype.
   void store(const loop::Buffer& buffer, Address at, Value value);
+  // Fetches the element in lane 0, which may be outside the buffer, into the second-level cache.
+  void prefetch(const loop::Buffer& buffer, Address at);
 
  private:
   struct Elements {

@@ -62,6 +62,8 @@ void StatementWriter::write(const loop::Stmt& s) {
       return for_loop(static_cast<const loop::For&>(s));
     case StmtKind::kStore:
       return store(static_cast<const loop::Store&>(s));
+    case StmtKind::kPrefetch:
+      return prefetch(static_cast<const loop::Prefetch&>(s));
     case StmtKind::kIf:
       return if_statement(static_cast<const loop::If&>(s));
     case StmtKind::kLet:
@@ -95,6 +97,12 @@ void StatementWriter::store(const loop::Store& s) {
   TENON_ASSERT(s.value->dtype == s.buffer->dtype, "kernel '", f_.kernel.name, "' stores ",
                s.value->dtype, " into buffer '", s.buffer->name, "' of ", s.buffer->dtype);
   memory_.store(*s.buffer, expressions_.address(*s.buffer, s.indices), v);
+}
+
+void StatementWriter::prefetch(const loop::Prefetch& s) {
+  if (!f_.kernel.in_bounds) return;  // an index would be checked
+  ExpressionWriter::Scope scope(expressions_);
+  memory_.prefetch(*s.buffer, expressions_.address(*s.buffer, s.indices));
 }
 
 void StatementWriter::if_statement(const loop::If& s) {

@@ -34,6 +34,7 @@ class StatementWriter {
   void unrolled_loop(const loop::For& loop, int64_t extent);
   void vector_loop(const loop::For& loop, unsigned width);
   void store(const loop::Store& s);
+  void prefetch(const loop::Prefetch& s);
   void if_statement(const loop::If& s);
   void let(const loop::Let& s);
   void alloc(const loop::Alloc& s);

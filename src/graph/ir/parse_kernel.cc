@@ -1,4 +1,5 @@
 // Parses loop nests in module text.
+#include <tuple>
 
 #include "graph/ir/check.h"
 #include "graph/ir/kernel_words.h"
@@ -6,6 +7,11 @@
 #include "graph/ir/parse_scalar.h"
 
 namespace tenon::graph {
+
+namespace {
+constexpr const char* kStatements =
+    "for, parallel, vector, unrolled, if, let, scratch, prefetch, a store";
+}  // namespace
 
 class KernelParser : ScalarParser {
  public:
@@ -97,8 +103,7 @@ class KernelParser : ScalarParser {
     }
     if (t.kind == TokenKind::kVar) return Part{store(), {}, {}};
     if (t.kind != TokenKind::kWord) {
-      p_.fail("a statement is missing",
-              "for, parallel, vector, unrolled, if, let, scratch, a store");
+      p_.fail("a statement is missing", kStatements);
     }
     if (auto kind = index_of(loop::kForNames, t.text)) {
       return Part{for_(static_cast<loop::ForKind>(*kind)), {}, {}};
@@ -110,6 +115,11 @@ class KernelParser : ScalarParser {
     if (t.text == "seq") {
       auto s = make<loop::Seq>();
       s->body = {block()};
+      return Part{s, {}, {}};
+    }
+    if (t.text == "prefetch") {
+      auto s = make<loop::Prefetch>();
+      std::tie(s->buffer, s->indices) = element();
       return Part{s, {}, {}};
     }
     if (t.text == "if") {
@@ -135,8 +145,7 @@ class KernelParser : ScalarParser {
       s->buffer = buffer();
       return Part{{}, {}, s};
     }
-    p_.fail_at(t, cat("'", t.text, "' is not a statement of a kernel"),
-               "for, parallel, vector, unrolled, if, let, scratch, a store");
+    p_.fail_at(t, cat("'", t.text, "' is not a statement of a kernel"), kStatements);
   }
 
   // for %i from 0 count n { ... }
@@ -157,15 +166,20 @@ class KernelParser : ScalarParser {
   }
 
   loop::StmtRef store() {
+    auto s = make<loop::Store>();
+    std::tie(s->buffer, s->indices) = element();
+    p_.expect("=", "after what is stored to");
+    s->value = expr_of(s->buffer->dtype, "what is stored");
+    return s;
+  }
+
+  // %buffer[...]
+  std::pair<Ref<const loop::Buffer>, Array<loop::ExprRef>> element() {
     Token name = p_.take();
     Ref<const loop::Buffer> b = find(name).buffer;
     if (!b) p_.fail_at(name, cat("%", name_text(name.text), " is not a buffer"), "a buffer");
-    auto s = make<loop::Store>();
-    s->buffer = b;
-    s->indices = indices(name, *b);
-    p_.expect("=", "after what is stored to");
-    s->value = expr_of(b->dtype, "what is stored");
-    return s;
+    Array<loop::ExprRef> at = indices(name, *b);
+    return {std::move(b), std::move(at)};
   }
 
   static constexpr size_t kMaxScopes = 2000;  // each is a level of nesting in the kernel

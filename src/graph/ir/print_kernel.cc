@@ -112,6 +112,12 @@ class KernelPrinter : ScalarPrinter {
         std::string at = exprs(indent, st.indices), value = expr(indent, st.value);
         return line(indent, cat(unique(st.buffer.get(), st.buffer->name), "[", at, "] = ", value));
       }
+      case StmtKind::kPrefetch: {
+        const auto& fetched = static_cast<const loop::Prefetch&>(*s);
+        const std::string at = exprs(indent, fetched.indices);
+        return line(indent, cat("prefetch ", unique(fetched.buffer.get(), fetched.buffer->name),
+                                "[", at, "]"));
+      }
       case StmtKind::kIf: {
         const auto& i = static_cast<const loop::If&>(*s);
         std::string condition = expr(indent, i.condition);
