@@ -528,6 +528,24 @@ TEST(Schedule, AProductGoesThroughATileRowByRow) {
   EXPECT_EQ(elements[2], elements[3]);
 }
 
+// Vectors of 16 floats, tiles of 24: 512 columns are 8 tiles of four vectors, 768 are 16 of three, and
+// 320 are 5 of four rather than 7 of three, whose last would be almost empty.
+TEST(Schedule, TilesFitTheColumns) {
+  const auto vectors = [](std::optional<int64_t> columns) {
+    const Tiling t = tabled_tiling({ContractionKind::kProduct, f32, {}, columns, 256}, {64, 32});
+    EXPECT_EQ(t.rows * t.vectors, 24) << t.rows;
+    EXPECT_EQ(t.rows * t.row_tiles, 96) << t.rows;
+    return t.vectors;
+  };
+  EXPECT_EQ(vectors({}), 4);
+  EXPECT_EQ(vectors(512), 4);
+  EXPECT_EQ(vectors(320), 4);
+  EXPECT_EQ(vectors(768), 3);
+  EXPECT_EQ(vectors(48), 3);
+  EXPECT_EQ(vectors(33), 3);
+  EXPECT_EQ(vectors(32), 2);
+}
+
 // Tiles of six rows: 8 and 13 are two of four and three of five.
 TEST(Schedule, TilesShareTheRowsEvenly) {
   ScheduleOptions options;

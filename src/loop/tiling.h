@@ -41,8 +41,8 @@ struct ContractionShape {
 
 using ChooseTiling = std::function<Tiling(const ContractionShape&, const TargetFacts&)>;
 
-// The choice from the table in tilings.def. Deterministic: the same arguments give the same tiling
-// everywhere.
+// The choice from the table in tilings.def, with fewer vectors and more rows if they fit the columns
+// better. Deterministic: the same arguments give the same tiling everywhere.
 Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target);
 
 }  // namespace tenon::loop

@@ -78,6 +78,7 @@ TEST(ScheduleEmit, PanelsOfAPackedOperandAreReadWhereTheyLie) {
             const bool wide = rows > 1 && width % lanes == 0;
             if (wide) {
               EXPECT_EQ(to_text(*kernel).find("b_pack"), std::string::npos);
+              EXPECT_NE(to_text(*kernel).find("prefetch w["), std::string::npos);
             }
           }
         }
