@@ -88,19 +88,19 @@ TEST(StringTensor, IsReadBackFromItsContent) {
 
 TEST(StringTensor, RefusesContentThatIsNone) {
   const std::string content = content_of(pair("a", "bc"));
-  const std::span<const int64_t> two = Shape{2}.dims();
+  const Shape two = {2};
   const auto with_end = [&](size_t i, int64_t end) {
     std::string changed = content;
     std::memcpy(changed.data() + 8 * i, &end, sizeof end);
     return changed;
   };
-  EXPECT_FALSE(string_tensor_of_content(two, content.substr(0, 12)));
-  EXPECT_FALSE(string_tensor_of_content(two, content.substr(0, 18)));
-  EXPECT_FALSE(string_tensor_of_content(two, content + "d"));
-  EXPECT_FALSE(string_tensor_of_content(two, with_end(0, 4)));
-  EXPECT_FALSE(string_tensor_of_content(two, with_end(0, -1)));
-  EXPECT_FALSE(string_tensor_of_content(two, with_end(1, 0)));
-  EXPECT_FALSE(string_tensor_of_content(two, content_of(pair("a", "\xc3"))));
+  EXPECT_FALSE(string_tensor_of_content(two.dims(), content.substr(0, 12)));
+  EXPECT_FALSE(string_tensor_of_content(two.dims(), content.substr(0, 18)));
+  EXPECT_FALSE(string_tensor_of_content(two.dims(), content + "d"));
+  EXPECT_FALSE(string_tensor_of_content(two.dims(), with_end(0, 4)));
+  EXPECT_FALSE(string_tensor_of_content(two.dims(), with_end(0, -1)));
+  EXPECT_FALSE(string_tensor_of_content(two.dims(), with_end(1, 0)));
+  EXPECT_FALSE(string_tensor_of_content(two.dims(), content_of(pair("a", "\xc3"))));
   EXPECT_FALSE(string_tensor_of_content(Shape{INT64_MAX, 3}.dims(), content));
 }
 
