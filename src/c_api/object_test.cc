@@ -426,7 +426,8 @@ TEST(CApi, MakesAndReadsTensorsOfStrings) {
   EXPECT_EQ(tenon_string_tensor_element(made, 1).size, 0u);
   EXPECT_FALSE(tenon_string_tensor_element(made, 2).data);
   EXPECT_FALSE(tenon_string_tensor_element(nullptr, 0).data);
-  tenon_any numbers = c_value(AnyView(Tensor::empty(shape, f32)));
+  const Tensor floats = Tensor::empty(shape, f32);
+  const tenon_any numbers = c_value(AnyView(floats));
   EXPECT_FALSE(tenon_string_tensor_element(&numbers, 0).data);
   DLManagedTensorVersioned* managed = nullptr;
   EXPECT_EQ(tenon_tensor_to_dlpack_versioned(made, &managed), -1);
