@@ -129,6 +129,21 @@ int64_t window_of(const Convolution& c) {
   return c.weights.count() / c.weights.dim(c.weights.rank() - 1);
 }
 
+// Whether a window reads nothing but padding, along some axis.
+bool has_window_in_padding(const Convolution& c) {
+  for (size_t i = 0; i < c.strides.size(); ++i) {
+    const auto axis = static_cast<int32_t>(i);
+    const int64_t size = c.x.dim(axis + 1), window = c.weights.dim(axis);
+    const int64_t step = c.dilations[i];
+    for (int64_t out = 0; out < c.out.dim(axis + 1); ++out) {
+      const int64_t from = out * c.strides[i] - c.pads[i];
+      const int64_t before = from < 0 ? (-from + step - 1) / step : 0;  // steps in front of x
+      if (before >= window || from + before * step >= size) return true;
+    }
+  }
+  return false;
+}
+
 Plan make(const Convolution& c) {
   check_sizes(c);
   Plan plan;
@@ -159,16 +174,24 @@ Plan make(const Convolution& c) {
                              dilations, begin, end)
              : Forward::desc(kind, algorithm, plan.source, weights, plan.out, strides, dilations,
                              begin, end);
+  const auto is_by = [](const Forward::primitive_desc& chosen, std::string_view algorithm) {
+    return std::string_view(chosen.impl_info_str()).find(algorithm) != std::string_view::npos;
+  };
+  // oneDNN 2.6.3's brgconv applies post-operations to such windows wrongly or not at all, and reads
+  // their constants from wild addresses.
+  const bool skips_brgconv = c.residual && has_window_in_padding(c);
   const auto choose = [&] {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     attributes.set_post_ops(post_operations(plan, bool(c.residual), c.activation, c.alpha, c.beta));
-    return Forward::primitive_desc(description, attributes, cpu_engine());
+    Forward::primitive_desc chosen(description, attributes, cpu_engine());
+    while (skips_brgconv && is_by(chosen, "brgconv") && chosen.next_impl()) {
+    }
+    return chosen;
   };
   Forward::primitive_desc chosen = choose();
   // oneDNN 2.6.3's convolutions by gemm misread another operand of the result's size.
-  const std::string_view name = chosen.impl_info_str();
-  if (c.residual && name.find("gemm") != std::string_view::npos) {
+  if (c.residual && is_by(chosen, "gemm")) {
     plan.adds_to_out = true;
     chosen = choose();
   }

@@ -60,6 +60,41 @@ TEST(Convolution, AddsTheResidual) {
   }
 }
 
+// Where windows read nothing but padding, which oneDNN's brgconv can't add a residual to.
+TEST(Convolution, AddsTheResidualToPadding) {
+  for (const int64_t filters : {6, 32}) {
+    ConvolutionCall c;
+    c.x = ones({1, 5, 5, 2});
+    c.weights = ones({3, 3, 2, filters});
+    c.bias = ones({filters});
+    c.residual = numbers({1, 7, 3, filters}, 3);
+    c.out = ones({1, 7, 3, filters});
+    c.pads = {4, 0, 0, 0};
+    c.activation = 1;  // Relu
+    c.winograd = 0;
+    ASSERT_EQ(c.run(), "a value");
+    for (int64_t at = 0; at < c.out.count(); ++at) {
+      const int64_t rows = std::clamp<int64_t>(at / (3 * filters) - 1, 0, 3);  // of x in the window
+      const float sum = static_cast<float>(rows * 3 * 2 + 1) + c.residual.data_as<float>()[at];
+      ASSERT_EQ(c.out.data_as<float>()[at], std::max(0.f, sum)) << cat(filters, " at ", at);
+    }
+  }
+}
+
+TEST(Convolution, AddsTheResidualWhereDilatedWindowsMissTheImage) {
+  ConvolutionCall c;
+  c.x = ones({1, 1, 64});
+  c.weights = ones({2, 64, 32});
+  c.residual = numbers({1, 1, 32}, 3);
+  c.out = ones({1, 1, 32});
+  c.strides = {1};
+  c.dilations = {4};
+  c.pads = {2, 2};
+  ASSERT_EQ(c.run(), "a value");
+  for (int64_t at = 0; at < 32; ++at)
+    ASSERT_EQ(c.out.data_as<float>()[at], c.residual.data_as<float>()[at]) << at;
+}
+
 TEST(Convolution, WindowsWhoseSizesOverflowAreRefused) {
   const char* range = "onednn.convolution: a stride, dilation, pad or size is out of range";
   for (int64_t v : {int64_t{-1}, int64_t{1} << 31, INT64_MAX}) {
