@@ -1,6 +1,7 @@
 #include "graph/pass/choose_layouts.h"
 
 #include <optional>
+#include <unordered_set>
 
 #include "graph/ir/rewrite.h"
 #include "graph/pass/permutation.h"
@@ -8,9 +9,22 @@
 namespace tenon::graph {
 namespace {
 
-const std::vector<int64_t> kToLast = {0, 2, 3, 1};         // NCHW -> NHWC
-const std::vector<int64_t> kToFirst = {0, 3, 1, 2};        // NHWC -> NCHW
-const std::vector<int64_t> kWeightsToLast = {2, 3, 1, 0};  // OIHW -> HWIO
+// Permutations for images of `rank`, which have rank - 2 spatial axes.
+struct Layouts {
+  std::vector<int64_t> to_last = {0};    // NCHW -> NHWC
+  std::vector<int64_t> to_first;         // NHWC -> NCHW
+  std::vector<int64_t> weights_to_last;  // OIHW -> HWIO
+
+  explicit Layouts(int64_t rank) {
+    for (int64_t axis = 2; axis < rank; ++axis) {
+      to_last.push_back(axis);
+      weights_to_last.push_back(axis);
+    }
+    to_last.push_back(1);
+    to_first = inverse_permutation(to_last);
+    weights_to_last.insert(weights_to_last.end(), {1, 0});
+  }
+};
 
 Operand transposed(Builder& b, const Operand& x, const std::vector<int64_t>& perm) {
   if (auto inner = as_transposed(b, x)) {
@@ -25,16 +39,17 @@ Operand transposed(Builder& b, const Operand& x, const std::vector<int64_t>& per
 
 Operand image_op_last(Builder& b, const Call& call) {
   auto* x = known_tensor(call.args[0]);
-  if (!x || x->rank != 4 || is_channels_last(call)) return Operand();
+  if (!x || x->rank < 3 || is_channels_last(call)) return Operand();
   if (auto* indices = call.attrs.find("indices"); indices && indices->as<bool>()) {
     return Operand();
   }
+  const Layouts layouts(x->rank);
   std::vector<Operand> args(call.args.begin(), call.args.end());
-  args[0] = transposed(b, args[0], kToLast);
-  if (args.size() > 1 && args[1]) args[1] = transposed(b, args[1], kWeightsToLast);
+  args[0] = transposed(b, args[0], layouts.to_last);
+  if (args.size() > 1 && args[1]) args[1] = transposed(b, args[1], layouts.weights_to_last);
   Attrs attributes = call.attrs;
   attributes.set("layout", Any(String(kChannelsLast)));
-  return transposed(b, b.op(call.callee, args, attributes), kToFirst);
+  return transposed(b, b.op(call.callee, args, attributes), layouts.to_first);
 }
 
 // ---- moving transposes down ----
@@ -123,18 +138,24 @@ class LayoutChooser : public Rewriter {
     const Call& call = *value.as<Call>();
     if (op->layout == LayoutRule::kImage) {
       const Operand last = image_op_last(builder(), call);
-      return last ? last : keep(var, value);
+      return last ? of_image(last) : keep(var, value);
     }
     for (const Operand& arg : call.args) {
       auto t = as_transposed(builder(), arg);
-      if (!t || t->perm.size() != 4) continue;
+      // Transposes of other ranks are often those of matrices, which stay where they are.
+      if (!t || (t->perm.size() != 4 && !images_.contains(arg.as<Var>()))) continue;
       const Operand sunk = sink(*op, call, *t);
-      return sunk ? sunk : keep(var, value);
+      return sunk ? of_image(sunk) : keep(var, value);
     }
     return keep(var, value);
   }
 
  private:
+  Operand of_image(const Operand& transposed) {
+    if (const Var* var = transposed.as<Var>()) images_.insert(var);
+    return transposed;
+  }
+
   Operand sink(const Operator& op, const Call& call, const Transposed& t) {
     if (op.layout == LayoutRule::kNamedAxes) return sink_named_axes(builder(), call, t);
     if (op.kind == OpKind::kElementwise && call.args.size() == 1) {
@@ -143,6 +164,8 @@ class LayoutChooser : public Rewriter {
     if (op.kind == OpKind::kBroadcast) return sink_broadcast(builder(), call, t);
     return Operand();
   }
+
+  std::unordered_set<const Var*> images_;  // transposed from channels-last
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// choose_layouts: makes convolutions and poolings of images channels-last. It puts transposes
+// choose_layouts: makes convolutions and poolings of 1 to 3 spatial axes channels-last. It puts transposes
 // around them and moves these through other operators; simplify's rules cancel and fold them.
 #pragma once
 
