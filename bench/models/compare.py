@@ -12,7 +12,7 @@ Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops |
   --loops          an LSTM of 2,000 steps and a Loop of 1,000 iterations instead of the networks
   --recurrent      LSTMs, GRUs and RNNs of 100 steps instead of the networks; `limit` is the time that reading the
                    weights of the recurrence once for each step takes in the same rounds, in one thread
-  --exported       every model in the folder, of fixed shapes, as export_models.py writes them
+  --exported       every model in the folder, of fixed shapes or with a dimension `past`, as export_models.py writes them
   --int8           the models of quantise.py, of 8-bit integers, instead of the networks
   --filled FOLDER  a folder of ONNX's vision networks with weights (`resnet50/model.onnx`, ...);
                    without it these networks are left out
@@ -42,6 +42,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 PEERS = ("onnxruntime", "openvino")
 STEPS = 100  # of recurrent networks
+PAST_TOKENS = (128, 512)  # of decoders
 
 
 @dataclass
@@ -54,7 +55,7 @@ class Model:
 def find_models(options: argparse.Namespace) -> list[Model]:
     models, filled, loops = options.models, options.filled, options.loops
     if options.exported:
-        return [Model(path.stem, path, {}) for path in sorted(models.glob("*.onnx"))]
+        return [model for path in sorted(models.glob("*.onnx")) for model in exported(path)]
     if options.int8:
         return find_quantised(models, filled)
     if options.recurrent:
@@ -74,6 +75,19 @@ def find_models(options: argparse.Namespace) -> list[Model]:
     for name in ("mobilenetv2", "resnet18", "inceptionv3"):
         found.append(Model(name, models / f"{name}.onnx", {}))
     return found + bert_models("bert", models / "bert.onnx")
+
+
+def exported(path: Path) -> list[Model]:
+    """The model, once for each number of past tokens if it has a cache."""
+    import onnx
+
+    inputs = onnx.load(path, load_external_data=False).graph.input
+    dims = {value.name: value.type.tensor_type.shape.dim for value in inputs}
+    caches = [name for name, shape in dims.items() if any(d.dim_param == "past" for d in shape)]
+    if not caches:
+        return [Model(path.stem, path, {})]
+    sizes = lambda name, past: [past if d.dim_param == "past" else d.dim_value for d in dims[name]]
+    return [Model(f"{path.stem}-{past}", path, {n: sizes(n, past) for n in caches}) for past in PAST_TOKENS]
 
 
 def find_recurrent(models: Path) -> list[Model]:
@@ -118,13 +132,15 @@ def recurrent_bytes(model: Model) -> list[int]:
 
 
 def find_quantised(models: Path, filled: Path | None) -> list[Model]:
-    names = ["mobilenetv2-qdq", "bert-dynamic"] + ["resnet50-qdq"] * bool(filled)
+    from quantise import FILLED, NAMES
+
+    names = NAMES + FILLED * bool(filled)
     missing = [name for name in names if not (models / f"{name}.onnx").exists()]
     if missing:
         source = ["--filled", filled] if filled else []
         subprocess.run([sys.executable, HERE / "quantise.py", *source, models, *missing], check=True)
-    images = [Model(name, models / f"{name}.onnx", {}) for name in names if name.endswith("-qdq")]
-    return images + bert_models("bert-dynamic", models / "bert-dynamic.onnx")
+    fixed = [Model(name, models / f"{name}.onnx", {}) for name in names if name != "bert-dynamic"]
+    return fixed + bert_models("bert-dynamic", models / "bert-dynamic.onnx")
 
 
 def bert_models(name: str, path: Path) -> list[Model]:
@@ -201,6 +217,12 @@ def peer_main(engine: str, path: str, inputs_file: str, threads: int) -> None:
         print(json.dumps(timed_stretch(call, float(line))), flush=True)
 
 
+def stored_outputs(inputs_file: Path, engine: str) -> list[np.ndarray]:
+    """Of the peer's first call."""
+    stored = np.load(f"{inputs_file}.{engine}.npz")
+    return [stored[f"arr_{i}"] for i in range(len(stored.files))]
+
+
 class Peer:
     def __init__(self, engine: str, model: Model, inputs_file: Path, threads: int):
         arguments = [sys.executable, __file__, "--peer", engine, model.path, inputs_file, threads]
@@ -258,20 +280,23 @@ class Tenon:
         )
         return median_of(json.loads(text))
 
-    def difference(self, expected: list[tuple[str, np.ndarray]], folder: Path) -> float:
-        """Greatest error of the outputs relative to the greatest magnitude of each."""
+    def outputs(self, names: list[str], folder: Path) -> list[np.ndarray]:
         flags = []
-        for i, (name, _) in enumerate(expected):
+        for i, name in enumerate(names):
             flags += ["--output", f"{name}={folder}/out-{i}.npy"]
         self.run("run", self.file, *self.inputs, *flags)
-        worst = 0.0
-        for i, (name, value) in enumerate(expected):
-            found = np.load(folder / f"out-{i}.npy")
-            if found.shape != value.shape:
-                raise RuntimeError(f"{name}: shape {found.shape}, ONNX Runtime's {value.shape}")
-            scale = float(np.abs(value).max()) or 1.0
-            worst = max(worst, float(np.abs(found.astype(np.float64) - value).max()) / scale)
-        return worst
+        return [np.load(folder / f"out-{i}.npy") for i in range(len(names))]
+
+
+def difference(found: list[np.ndarray], expected: list[np.ndarray]) -> float:
+    """Greatest error of the outputs relative to the greatest magnitude of each."""
+    worst = 0.0
+    for i, (ours, value) in enumerate(zip(found, expected, strict=True)):
+        if ours.shape != value.shape:
+            raise RuntimeError(f"output {i}: shape {ours.shape}, expected {value.shape}")
+        scale = float(np.abs(value).max()) or 1.0
+        worst = max(worst, float(np.abs(ours.astype(np.float64) - value).max()) / scale)
+    return worst
 
 
 def median_of(report: dict) -> float:
@@ -346,11 +371,10 @@ def measure(model: Model, options, flags: list[str], folder: Path) -> list[dict]
     rows = []
     for threads in options.threads:
         peers = {engine: Peer(engine, model, inputs_file, threads) for engine in PEERS}
-        stored = np.load(f"{inputs_file}.onnxruntime.npz")
-        expected = [(name, stored[f"arr_{i}"]) for i, name in enumerate(output_names(model))]
+        expected = stored_outputs(inputs_file, "onnxruntime")
         row = {"model": model.name, "threads": threads, "compile_s": tenon.compile_s}
         row |= {"own_compile_s": own.compile_s, "flops": flops}
-        row["difference"] = tenon.difference(expected, folder)
+        row["difference"] = difference(tenon.outputs(output_names(model), folder), expected)
         times: dict[str, list[float]] = {"tenon": [], "own": [], **{e: [] for e in PEERS}}
         peaks, limits = [], []
         stream = Stream(folder) if options.recurrent else None

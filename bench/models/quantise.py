@@ -3,10 +3,12 @@
 
 Usage: quantise.py OUT_FOLDER [--models FOLDER] [--filled FOLDER] [NAME]...
 
-  mobilenetv2-qdq   MobileNetV2 with QuantizeLinear and DequantizeLinear around every operator: u8 activations,
-                    i8 weights with a scale per channel
-  resnet50-qdq      the same of ResNet-50, from --filled (`resnet50/model.onnx`)
-  bert-dynamic      BERT-base with DynamicQuantizeLinear and MatMulInteger, i8 weights
+  mobilenetv2-qdq         MobileNetV2 with QuantizeLinear and DequantizeLinear around every operator: u8 activations,
+                          i8 weights with a scale per channel
+  resnet50-qdq            the same of ResNet-50, from --filled (`resnet50/model.onnx`)
+  bert-dynamic            BERT-base with DynamicQuantizeLinear and MatMulInteger, i8 weights
+  mobilenet_v3_large-qdq  the first of MobileNetV3-large, and
+  distilbert-dynamic      the last of DistilBERT, from export_models.py
 
 Calibration takes the ranges of activations from random inputs of a fixed seed.
 """
@@ -29,6 +31,9 @@ from onnxruntime.quantization import (
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 HERE = Path(__file__).resolve().parent
+NAMES = ["mobilenetv2-qdq", "bert-dynamic", "mobilenet_v3_large-qdq", "distilbert-dynamic"]
+FILLED = ["resnet50-qdq"]
+EXPORTED = {"mobilenet_v3_large", "distilbert"}
 
 
 class RandomImages(CalibrationDataReader):
@@ -72,12 +77,12 @@ def quantise_static(source: Path, target: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--models", type=Path, help="of make_models.py; made in OUT_FOLDER if missing")
+    parser.add_argument("--models", type=Path, help="of make_models.py and export_models.py; OUT_FOLDER by default")
     parser.add_argument("--filled", type=Path, help="ONNX's vision networks with weights")
     parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     models = options.models or options.out
-    names = options.names or ["mobilenetv2-qdq", "bert-dynamic"] + (["resnet50-qdq"] if options.filled else [])
+    names = options.names or NAMES + (FILLED if options.filled else [])
     options.out.mkdir(parents=True, exist_ok=True)
     for name in names:
         base, kind = name.rsplit("-", 1)
@@ -85,7 +90,8 @@ def main() -> None:
         if base == "resnet50":
             source = options.filled / base / "model.onnx"
         elif not source.exists():
-            subprocess.run([sys.executable, HERE / "make_models.py", models, base], check=True)
+            script = "export_models.py" if base in EXPORTED else "make_models.py"
+            subprocess.run([sys.executable, HERE / script, models, base], check=True)
         target = options.out / f"{name}.onnx"
         if kind == "dynamic":
             quantize_dynamic(source, target, weight_type=QuantType.QInt8)

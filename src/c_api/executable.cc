@@ -284,7 +284,7 @@ tenon_text tenon_program_file(const tenon_any* program) {
   const auto* handle = c_api::object_in<ProgramHandle>(program);
   if (!handle) return {nullptr, 0};
   // Every program of this interface comes from a file.
-  const vm::FileBytes& file = *handle->program->file();
+  const FileBytes& file = *handle->program->file();
   return {file.data, file.size};
 }
 

@@ -300,17 +300,16 @@ void refuse_other_devices(const graph::Module& module) {
   }
 }
 
-graph::Module run_passes(const graph::Module& module, const CompileOptions& options) {
+graph::Module run_passes(graph::Module module, const CompileOptions& options) {
   const Limited limited(options);
   refuse_other_devices(module);
   require_sound_memory(module);
   Pipeline pipeline(options);
-  graph::Module now = module;
   for (const std::string& step : options.passes ? *options.passes : steps_of_level(options)) {
-    now = pipeline.run(step, now);
+    module = pipeline.run(step, module);
     if (options.stop_after == step) break;
   }
-  return now;
+  return module;
 }
 
 graph::Module run_one_pass(const graph::Module& module, const std::string& pass,
@@ -376,13 +375,14 @@ vm::KernelTarget code_for_host(const vm::Unit& unit) {
   return target_with(target, codegen::compile_kernels({}, target, emit));
 }
 
-vm::Unit compile(const graph::Module& module, const CompileOptions& options) {
+vm::Unit compile(graph::Module module, const CompileOptions& options) {
   const Limited limited(options);
   CompileOptions parts = options;
   parts.limits = {};
-  const graph::Module lowered = run_passes(module, parts);
+  const graph::Module described = options.keep_graph ? module : graph::Module();
+  const graph::Module lowered = run_passes(std::move(module), parts);
   vm::Unit unit = generate_code(lowered, parts);
-  if (options.keep_graph) unit.graph = to_json(describe_model(module, lowered));
+  if (described) unit.graph = to_json(describe_model(described, lowered));
   return unit;
 }
 

@@ -59,8 +59,9 @@ const std::vector<Step>& all_passes();
 // All passes, then kScheduleStep.
 const std::vector<Step>& all_steps();
 
-// Runs options.passes, or else the passes of options.level in the order of passes.def.
-graph::Module run_passes(const graph::Module& module, const CompileOptions& options);
+// Runs options.passes, or else the passes of options.level in the order of passes.def. Constants that
+// only an earlier module holds are freed as it goes, so a caller had better give its module away.
+graph::Module run_passes(graph::Module module, const CompileOptions& options);
 
 // Runs one step by name, whatever the level: one of all_steps(), or a registered function
 // `pass(module, context)` that returns a module. Its `context` is a map of level,
@@ -83,6 +84,6 @@ void compile_bytecode(vm::Unit& unit, const CompileOptions& options);
 vm::KernelTarget code_for_host(const vm::Unit& unit);
 
 // run_passes, then generate_code.
-vm::Unit compile(const graph::Module& module, const CompileOptions& options);
+vm::Unit compile(graph::Module module, const CompileOptions& options);
 
 }  // namespace tenon::driver

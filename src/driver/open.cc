@@ -125,7 +125,9 @@ Source source_of(std::string_view bytes, const std::string& name) {
 onnx::Model read_model(const Source& source) {
   if (source.kind != SourceKind::Model) throw wrong_kind(source, "is not an ONNX model");
   const std::string file = std::filesystem::path(source.name).filename().string();
-  return onnx::parse_model(source.content(), file, source.directory);
+  onnx::Model model = onnx::parse_model(source.content(), file, source.directory);
+  advise(*source.bytes, PageAdvice::Done);  // the model has copies of its tensors
+  return model;
 }
 
 onnx::ImportResult import_source(const Source& source, const onnx::ImportOptions& options) {

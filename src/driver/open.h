@@ -31,7 +31,7 @@ struct Source {
   std::string name;       // the path, or the name for errors
   std::string directory;  // of a model's external data, which is refused when this is empty
   SourceKind kind = SourceKind::Program;
-  Ref<vm::FileBytes> bytes;
+  Ref<FileBytes> bytes;
 #define TENON_SOURCE_OPTION(type, name, ...) type name;
 #include "driver/options.def"
 

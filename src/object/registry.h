@@ -22,6 +22,9 @@ struct FunctionFlags {
   // such a program ends (library.h).
   bool at_program_start = false;
   bool at_program_end = false;
+  // It keeps something for later calls, such as packed weights, and makes only that during
+  // preparation (device/preparation.h).
+  bool prepares = false;
 };
 
 struct RegisteredFunction {

@@ -190,7 +190,8 @@ struct CompileCommand {
       dump(pass, now, index++, read);
       if (!time_passes) detail(cat("  ", pass, ": ", static_cast<int64_t>(took * 1000), " ms"));
     };
-    const graph::Module lowered = driver::run_passes(module, options);
+    const graph::Module described = options.keep_graph || page ? module : graph::Module();
+    const graph::Module lowered = driver::run_passes(std::move(module), options);
     if (!outputs->program) {
       if (dump_after.empty()) std::printf("%s\n", graph::to_text(lowered).c_str());
       if (time_passes) print_times(times);
@@ -198,9 +199,7 @@ struct CompileCommand {
     }
     status.set(cat("generating code for ", counted(lowered->kernels.size(), "kernel")));
     vm::Unit unit = driver::generate_code(lowered, options);
-    if (options.keep_graph || page) {
-      unit.graph = driver::to_json(driver::describe_model(module, lowered));
-    }
+    if (described) unit.graph = driver::to_json(driver::describe_model(described, lowered));
     if (page) page->write(unit, source.name, 0);
     if (!options.keep_graph) unit.graph.clear();
     status.set("writing");
@@ -227,7 +226,7 @@ struct CompileCommand {
       const auto tensor = constant.value.try_as<Tensor>();
       if (tensor && *tensor) stored += static_cast<uint64_t>(tensor->bytes());
     }
-    if (stored < kMuch) return;
+    if (stored < kMuch || stored < 2 * source.content().size()) return;
     for (const onnx::TensorData& weight : driver::read_model(source).graph.initializers) {
       if (weight.tensor) given += static_cast<uint64_t>(weight.tensor.bytes());
     }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "device/parallel.h"
+#include "device/preparation.h"
 #include "library/onednn/kernel_sets.h"
 #include "library/onednn/packed_weights.h"
 #include "library/onednn/team.h"
@@ -184,7 +185,8 @@ bool is_fast_constant_product(const ConstantProduct& p) {
 }
 
 void run_constant_product(const ConstantProduct& p) {
-  Product(p).run();
+  Product product(p);  // packs the constant
+  if (!is_preparing()) product.run();
 }
 
 }  // namespace tenon::onednn

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "device/parallel.h"
+#include "device/preparation.h"
 #include "library/onednn/constant_product.h"
 #include "library/onednn/onednn_testing.h"
 
@@ -178,6 +179,21 @@ TEST(ConstantProduct, IsAConvolutionOf1By1) {
     }
     ASSERT_EQ(c.out.data_as<float>()[at], std::max(sum, 0.f)) << at;
   }
+}
+
+TEST(ConstantProduct, IsPackedInAdvance) {
+  const ProductCall product(64, 512, 512, /*is_transposed=*/false);
+  register_onednn();
+  const int64_t before = packings();
+  {
+    const PreparationScope scope;
+    EXPECT_EQ(product.run_function(), "a value");
+  }
+  EXPECT_EQ(packings(), before + 1);
+  EXPECT_EQ(product.out.data_as<float>()[0], 1) << "computed";
+  EXPECT_EQ(product.run_function(), "a value");
+  EXPECT_EQ(packings(), before + 1);
+  EXPECT_EQ(product.out.data_as<float>()[0], product.expected(0, 0));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "device/parallel.h"
+#include "device/preparation.h"
 #include "library/onednn/onednn_testing.h"
 #include "library/onednn/team.h"
 
@@ -381,6 +382,24 @@ TEST(Packing, IsDoneOnceWhereManyComeFirst) {
   }
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(packings(), before + 1);
+}
+
+TEST(Preparation, PacksTheConstantAndComputesNothing) {
+  ConvolutionCall c;
+  c.x = ones({1, 8, 8, 32}), c.weights = ones({3, 3, 32, 32}).as_constant();
+  c.out = ones({1, 8, 8, 32});
+  c.winograd = 0;
+  register_onednn();
+  const int64_t before = packings();
+  {
+    const PreparationScope scope;
+    EXPECT_EQ(c.run(), "a value");
+  }
+  EXPECT_EQ(packings(), before + 1);
+  EXPECT_EQ(c.out.data_as<float>()[9 * 32], 1);
+  EXPECT_EQ(c.run(), "a value");
+  EXPECT_EQ(packings(), before + 1);
+  EXPECT_EQ(c.out.data_as<float>()[9 * 32], 9 * 32);
 }
 
 TEST(Packing, IsForgottenWithItsConstant) {

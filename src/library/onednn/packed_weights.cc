@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "library/onednn/primitive_cache.h"
+#include "object/file_bytes.h"
 #include "support/error.h"
 
 namespace tenon::onednn {
@@ -118,7 +119,11 @@ std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights, int64_
   if (!weights.constant()) return pack(elements, from, to);
   const std::shared_ptr<Slot> slot = slot_of(weights, elements, {from, to});
   std::lock_guard lock(slot->mutex);
-  if (!slot->packed) slot->packed = pack(elements, from, to);
+  if (!slot->packed) {
+    advise(weights, PageAdvice::Need);
+    slot->packed = pack(elements, from, to);
+    advise(weights, PageAdvice::Done);
+  }
   return std::static_pointer_cast<const dnnl::memory>(slot->packed);
 }
 
@@ -131,9 +136,11 @@ std::shared_ptr<const float> transformed_weights(const Tensor& constant, const v
       slot_of(constant, constant.data(), {.from = given, .to = {}, .transform = form});
   std::lock_guard lock(slot->mutex);
   if (!slot->packed) {
+    advise(constant, PageAdvice::Need);
     const std::shared_ptr<void> floats = allocate(count * sizeof(float));
     transform(static_cast<float*>(floats.get()));
     slot->packed = floats;
+    advise(constant, PageAdvice::Done);
     ++cache().packings;
   }
   return std::static_pointer_cast<const float>(slot->packed);

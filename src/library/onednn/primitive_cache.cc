@@ -8,10 +8,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "device/preparation.h"
 #include "library/onednn/packed_weights.h"
 #include "library/onednn/signal_stack.h"
 #include "library/onednn/team.h"
 #include "library/onednn/workspace.h"
+#include "object/file_bytes.h"
 #include "support/error.h"
 
 namespace tenon::onednn {
@@ -33,6 +35,8 @@ class CachedPlan {
       : plan_(std::move(plan)), packs_(plan_.weights != plan_.given_weights) {}
 
   void run(const Operands& operands);
+  // What `run` keeps for later calls with these weights.
+  void prepare(const Operands& operands) const;
 
  private:
   std::unique_ptr<Frame> take_frame();
@@ -104,6 +108,12 @@ std::unique_ptr<Frame> CachedPlan::take_frame() {
   const auto bytes = static_cast<dnnl::memory::dim>(plan_.scratchpad_bytes);
   frame->scratchpad = unbound({{bytes}, dnnl::memory::data_type::u8, dnnl::memory::format_tag::a});
   return frame;
+}
+
+void CachedPlan::prepare(const Operands& operands) const {
+  if (!operands.weights.constant()) return;
+  if (!packs_) return advise(operands.weights, PageAdvice::Need);
+  packed_weights(operands.weights, operands.weights_offset, plan_.given_weights, plan_.weights);
 }
 
 void CachedPlan::run(const Operands& operands) {
@@ -201,7 +211,7 @@ void run_planned(const Key& key, const std::function<Plan()>& make, const Operan
   Cache& c = cache();
   std::shared_ptr<CachedPlan> plan = find(c, key);
   if (!plan) plan = keep(c, key, std::make_shared<CachedPlan>(make()));
-  plan->run(operands);
+  is_preparing() ? plan->prepare(operands) : plan->run(operands);
 }
 
 dnnl::post_ops post_operations(const Plan& plan, bool has_residual, library::Activation activation,

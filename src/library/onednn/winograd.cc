@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "device/parallel.h"
+#include "device/preparation.h"
 #include "library/onednn/functions.h"
 #include "library/onednn/kernel_sets.h"
 #include "library/onednn/packed_weights.h"
@@ -218,7 +219,8 @@ const WinogradKernels* choose_winograd(const Convolution& c) {
 }
 
 bool run_winograd(const Convolution& convolution, const WinogradKernels& kernels) {
-  return Winograd(convolution, kernels).run();
+  Winograd winograd(convolution, kernels);  // transforms the weights
+  return is_preparing() || winograd.run();
 }
 
 }  // namespace tenon::onednn

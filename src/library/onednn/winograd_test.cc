@@ -9,6 +9,7 @@
 #include <random>
 
 #include "device/parallel.h"
+#include "device/preparation.h"
 #include "library/onednn/kernel_sets.h"
 #include "library/onednn/onednn_testing.h"
 #include "library/onednn/winograd_transforms.h"
@@ -367,6 +368,12 @@ TEST(Winograd, TransformsWeightsOncePerConstant) {
   const int64_t before = packings(), kept_before = kept();
   {
     ConvolutionCall c = call_of(1, 40, 40, 32, 32, {1, 1, 1, 1});
+    {
+      const PreparationScope scope;
+      EXPECT_EQ(c.run(), "a value");
+      EXPECT_EQ(packings(), before + 1);
+      EXPECT_EQ(c.out.data_as<float>()[0], 1) << "computed";
+    }
     for (int i = 0; i < 3; ++i) EXPECT_EQ(c.run(), "a value");
     EXPECT_EQ(packings(), before + 1);
     c.x = normal({1, 30, 50, 32}, 5);

@@ -22,6 +22,12 @@ namespace tenon::library {
 struct Registrant {
   consteval Registrant(const Signature& signature)
       : name(signature.name), flags{.for_files = signature.for_files} {}
+  // The same for a function that keeps something for later calls.
+  consteval Registrant preparing() const {
+    Registrant r = *this;
+    r.flags.prepares = true;
+    return r;
+  }
   std::string_view name;
   FunctionFlags flags;
 };

@@ -1,8 +1,5 @@
 #include "vm/executable/mapped_file.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -15,15 +12,6 @@
 #include "vm/executable/file_format.h"
 
 namespace tenon::vm {
-
-FileBytes::~FileBytes() {
-  if (memory == Memory::Allocated) {
-    std::free(const_cast<char*>(data));
-  } else if (size) {
-    munmap(const_cast<char*>(data), size);
-  }
-  if (descriptor >= 0) close(descriptor);
-}
 
 namespace {
 

@@ -5,6 +5,7 @@
 
 #include "device/host_check.h"
 #include "device/parallel.h"
+#include "object/file_bytes.h"
 #include "object/tensor.h"
 #include "support/failures.h"
 #include "support/text.h"
@@ -461,17 +462,35 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
 
 }  // namespace
 
+// While a machine prepares, the program's functions run, and those that prepare. The constants that
+// others read are mapped for the first call.
+[[gnu::cold]] bool Dispatch::skips_in_preparation(Machine& m, const CallOperands& call,
+                                                  std::span<const AnyView> args) {
+  if (call.callee) return false;
+  if (!call.slot)
+    return !ClosureObj::of_program(value_of(call.args[kClosure], m.base_), m.running_);
+  const PackedTarget* target = call.slot->target.load(std::memory_order_acquire);
+  if (target && target->prepares) return false;
+  for (const AnyView& arg : args) {
+    if (arg.type_index != TypeIndex::Tensor) continue;
+    const Tensor& tensor = payload_as<Tensor>(arg);
+    if (tensor->is_ours() && tensor.constant()) advise(tensor, PageAdvice::Need);
+  }
+  return true;
+}
+
 [[gnu::cold]] bool Dispatch::instrument(Machine& m, const Op& op, bool before,
                                         const Machine::Frame* frame, std::span<const AnyView> args,
                                         Any* result) {
   trace::Sink* const recorded = trace::sink.load(std::memory_order_acquire);
   // Another Program's code counts as one call and isn't instrumented.
-  if (!(m.instrument_ || recorded) || m.running_ != m.home_) return false;
+  if (!(m.instrument_ || recorded || m.preparing_) || m.running_ != m.home_) return false;
   CallEvent event;
   event.before = before;
   uint32_t offset = 0;
   const FunctionCode* caller = m.running_->decoded().locate(&op, &offset);
   if (!caller) return false;  // called by the host
+  if (m.preparing_) return before && skips_in_preparation(m, op.as<OpClass::Call>(), args);
   event.caller = m.running_->function_unit(*caller).name;
   event.caller_index = caller->index;
   event.offset = offset;

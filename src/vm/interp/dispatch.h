@@ -87,6 +87,8 @@ class Dispatch {
   // The same for a result that isn't in a register; the caller owns the returned value.
   static AnyView after_call_of_constant(Machine& m, const Op& op, const AnyView& result);
   // `frame` is the caller's.
+  static bool skips_in_preparation(Machine& m, const CallOperands& call,
+                                   std::span<const AnyView> args);
   static bool instrument(Machine& m, const Op& op, bool before, const Machine::Frame* frame,
                          std::span<const AnyView> args, Any* result);
 };

@@ -38,6 +38,7 @@ bool is_usable(const Tensor& t) {
   pool_->set_poison(options.poison);
   pool_->set_naive(options.naive);
   if (home_->trusted()) inter_op_ = options.inter_op;
+  if (home_->begins_preparing(limits.threads)) prepare_calls();
 }
 
 [[gnu::cold]] Machine::Machine(Unowned, const Program* program)
@@ -73,7 +74,9 @@ void Machine::protect_tensor(Any* value) {
 
 [[gnu::cold]] std::optional<int> Machine::fill_byte() const {
   if (pool_->poisons()) return kPoison;
-  return running_->trusted() ? std::nullopt : std::optional(0);
+  // What kernels would have written reads as zeros while preparing, and memory that later calls use
+  // is mapped.
+  return running_->trusted() && !preparing_ ? std::nullopt : std::optional(0);
 }
 
 [[gnu::cold]] Any Machine::take(const Object* function, const AnyView* args, int32_t i) {

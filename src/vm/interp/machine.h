@@ -254,6 +254,9 @@ class Machine final : private CallContext, private MachineState {
   Machine(Unowned, const Program* program);
   // Makes such a machine run its calls under that account.
   void work_for(Ref<const Account> account);
+  // Runs each exported function whose arguments are tensors of known dimensions, to prepare its
+  // calls (device/preparation.h). Errors end the preparation of the function that they are in.
+  void prepare_calls() noexcept;
 
   // The pool of a device: there is only the CPU's.
   Pool& pool_on(DLDevice device) const;
@@ -284,6 +287,7 @@ class Machine final : private CallContext, private MachineState {
   Instrument instrument_;
   Pool* pool_;
   int32_t inter_op_ = 1;  // MachineOptions
+  bool preparing_ = false;
 
   Reservation registers_, frames_;
   uint32_t depth_ = 0;      // reserved frames

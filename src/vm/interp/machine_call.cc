@@ -109,9 +109,10 @@ class Machine::Claim {
  public:
   // For a call of `code`, or, without it, to change the machine.
   explicit Claim(Machine& m, const Program* program = nullptr, const FunctionCode* code = nullptr)
-      : m_(m), recorded_(code ? trace::sink.load(std::memory_order_acquire) : nullptr) {
+      : m_(m),
+        recorded_(code && !m.preparing_ ? trace::sink.load(std::memory_order_acquire) : nullptr) {
     uint32_t idle = kIdle;
-    const bool instrumented = recorded_ || m.instrument_;
+    const bool instrumented = recorded_ || m.instrument_ || m.preparing_;
     if (!m.attention_.compare_exchange_strong(idle, instrumented ? uint32_t{kInstrumented} : 0u,
                                               std::memory_order_acquire)) {
       fail_busy();

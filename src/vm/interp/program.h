@@ -101,6 +101,10 @@ class Program : public Object {
   // A backtrace line for an op: "fused_add at net.tn:12:3, instruction 17: call_packed".
   std::string frame_text(const Op* op) const;
 
+  // Whether functions that its code calls prepare (FunctionFlags::prepares), and nobody has asked
+  // before for that many threads (Limits::threads): the one who asked then prepares.
+  bool begins_preparing(int32_t threads) const;
+
   // Throws an error of that kind unless captures and arguments together are the function's
   // parameters.
   void check_arity(const FunctionCode& code, size_t captures, size_t arguments,
@@ -146,7 +150,8 @@ class Program : public Object {
   mutable std::mutex mutex_;             // guards targets_
   // Targets live as long as the Program: a machine may still be running a replaced one.
   mutable std::vector<std::unique_ptr<PackedTarget>> targets_;
-  IdleMachines idle_;  // destroyed first: machines refer to the code
+  mutable std::atomic<uint64_t> prepared_{0};  // a bit for each number of threads
+  IdleMachines idle_;                          // destroyed first: machines refer to the code
 };
 
 // The Usage error that a program has no exported function of that name, but those of `names`.

@@ -1,0 +1,24 @@
+// Preparation: making what functions keep for later calls, such as packed weights, before the first
+// call. A machine runs the program for it, without kernels and without functions that don't prepare
+// (FunctionFlags::prepares). A function that does makes what its arguments' shapes and its
+// constants determine, and computes nothing: other arguments hold zeros, its results are never
+// read.
+#pragma once
+
+namespace tenon {
+
+// Whether this thread's calls only prepare.
+bool is_preparing();
+
+class PreparationScope {
+ public:
+  PreparationScope();
+  ~PreparationScope();
+  PreparationScope(const PreparationScope&) = delete;
+  PreparationScope& operator=(const PreparationScope&) = delete;
+
+ private:
+  bool outer_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,137 @@
+// Preparation: what a machine calls before the first call.
+#include <gtest/gtest.h>
+
+#include "device/preparation.h"
+#include "object/registry.h"
+#include "support/text.h"
+#include "support/trace.h"
+#include "vm/asm/assemble.h"
+#include "vm/interp/machine.h"
+#include "vm/interp/test_program.h"
+
+namespace tenon::vm {
+namespace {
+
+std::string seen;  // what was called, with a '+' where it was only to prepare
+
+// Registers functions that write down their calls: "test.keep" prepares, "test.compute" doesn't.
+void register_functions() {
+  static const bool once = [] {
+    const auto see = [](const char* name) {
+      return [name](const Tensor& x) {
+        seen += cat(name, is_preparing() ? "+ " : " ");
+        if (is_preparing()) EXPECT_EQ(x.data_as<float>()[0], 0) << "stale bytes";
+      };
+    };
+    register_typed("test.keep", see("keep"), {.prepares = true});
+    register_typed("test.compute", see("compute"));
+    register_typed("test.fail", [](const Tensor&) { throw Error(ErrorKind::Runtime, "no"); },
+                   {.prepares = true});
+    return true;
+  }();
+  (void)once;
+  seen.clear();
+}
+
+Ref<Program> program_with(std::string_view main) {
+  register_functions();
+  return program_of(
+      assemble(cat("packed $test.keep\npacked $test.compute\npacked $test.fail\n", main)));
+}
+
+constexpr char kMain[] = R"(
+func @main(x: tensor[2; f32]) -> i64 {
+  match_tensor %0, f32, =2
+  %1 = new_tensor cpu:0, f32, 2
+  _ = call_packed $test.compute, %0
+  _ = call_packed $test.keep, %0
+  _ = call_packed $test.keep, %1
+  ret 1
+}
+)";
+
+Tensor ones() {
+  Tensor t = Tensor::empty(std::vector<int64_t>{2}, f32);
+  t.data_as<float>()[0] = t.data_as<float>()[1] = 1;
+  return t;
+}
+
+TEST(Preparation, CallsWhatPreparesOnceForEachNumberOfThreads) {
+  const Ref<Program> program = program_with(kMain);
+  EXPECT_EQ(seen, "");
+  Machine machine(program);
+  EXPECT_EQ(seen, "keep+ keep+ ");
+  Machine another(program);
+  EXPECT_EQ(seen, "keep+ keep+ ");
+  Limits limits;
+  limits.threads = 1;
+  Machine alone(program, limits);
+  EXPECT_EQ(seen, "keep+ keep+ keep+ keep+ ");
+  seen.clear();
+  alone.call("main", ones());
+  EXPECT_EQ(seen, "compute keep keep ");
+}
+
+TEST(Preparation, IsDoneForFunctionValues) {
+  const Ref<Program> program = program_with(kMain);
+  const Function main = program->function("main");
+  EXPECT_EQ(seen, "keep+ keep+ ");
+  main(ones());
+  EXPECT_EQ(seen, "keep+ keep+ compute keep keep ");
+}
+
+TEST(Preparation, NeedsTensorsOfKnownSizes) {
+  for (const char* type : {"tensor[n; f32]", "tensor[rank=1; f32]", "i64", "any"}) {
+    Machine machine(program_with(cat("func @main(x: ", type, R"() -> i64 {
+  %1 = new_tensor cpu:0, f32, 2
+  _ = call_packed $test.keep, %1
+  ret 1
+})")));
+    EXPECT_EQ(seen, "") << type;
+  }
+}
+
+TEST(Preparation, EndsAtAnErrorThatTheCallReports) {
+  Machine machine(program_with(R"(
+func @main() -> i64 {
+  %0 = new_tensor cpu:0, f32, 2
+  _ = call_packed $test.keep, %0
+  _ = call_packed $test.fail, %0
+  _ = call_packed $test.keep, %0
+  ret 1
+})"));
+  EXPECT_EQ(seen, "keep+ ");
+  EXPECT_EQ(failure_of([&] { machine.call("main"); }).substr(0, 2), "no");
+}
+
+// The loop's condition would come from a function that isn't called.
+TEST(Preparation, EndsLoops) {
+  Machine machine(program_with(R"(
+func @main() -> i64 {
+  %0 = new_tensor cpu:0, f32, 2
+again:
+  _ = call_packed $test.compute, %0
+  goto again
+})"));
+  EXPECT_EQ(seen, "");
+}
+
+TEST(Preparation, DoesNotCallFunctionsAsValues) {
+  Machine machine(program_with(R"(
+func @inner(x: tensor[2; f32]) -> i64 {
+  _ = call_packed $test.keep, %0
+  ret 1
+}
+func @main() -> i64 {
+  %0 = new_tensor cpu:0, f32, 2
+  %1 = load_packed $test.compute
+  _ = call_closure %1, %0
+  %1 = alloc_closure @inner
+  %1 = call_closure %1, %0
+  ret 1
+})"));
+  EXPECT_EQ(seen, "keep+ keep+ ");  // @inner itself, and @main's closure of it
+}
+
+}  // namespace
+}  // namespace tenon::vm
