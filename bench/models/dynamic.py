@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 """Compares models of symbolic dimensions with the same models compiled for these sizes.
 
-Usage: dynamic.py --tenon PROGRAM --models FOLDER [--only NAME,...] [--rounds N] [--seconds S] [--json FILE]
+Usage: dynamic.py --tenon PROGRAM --models FOLDER [--only NAME,...] [--rounds N] [--json FILE]
 
 BERT-base of make_models.py with a symbolic batch and sequence, ViT-B/16 of export_models.py with a symbolic batch (`vit_batch`),
-and a product of [m, 768] with a constant [768, 768] for twenty values of m. Both files of a model take turns, one thread each; a time
-is the least of all rounds' calls, since a busy machine only adds to it. The limit is a ratio of 1.03.
+and a product of [m, 768] with a constant [768, 768] for twenty values of m. Both files of a model are called in turns in one
+process, on one thread; a round is as many calls of each as take five milliseconds. A time is the median over the rounds of a call's
+time of the processor, a ratio the median of the rounds' ratios. The limit is 1.03.
+
+Tenon's Python package is the one beside the program, in `python`.
 """
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import compare
@@ -20,6 +25,8 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 MOST = 1.03
+MOST_DIFFERENCE = 1e-5  # of results, relative to the greatest magnitude
+STRETCH_MS = 5.0
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 31, 32, 48, 64, 100, 128, 200, 256, 384, 512)
 WIDTH = 768
 
@@ -47,24 +54,42 @@ def find_cases(models: Path, folder: Path) -> list[tuple[str, Path, dict[str, in
     return cases + [(f"product, {m} rows", folder / "product.onnx", {"m": m}) for m in ROWS]
 
 
-def least_ms(tenon: Path, file: Path, sizes: list[str], seconds: float) -> float:
-    command = [tenon, "bench", file, *sizes, "--threads", "1", "--duration", str(seconds), "--json"]
-    return float(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["min_ms"])
+def timed(call, repeats: int) -> float:
+    """Milliseconds of the processor."""
+    start = time.process_time()
+    for _ in range(repeats):
+        call()
+    return 1000 * (time.process_time() - start) / repeats
 
 
 def measure(name: str, model: Path, sizes: dict[str, int], options, folder: Path) -> dict:
+    import onnx
+    import tenon
+
     dims = [flag for symbol, size in sizes.items() for flag in ("--dim", f"{symbol}={size}")]
-    symbolic, fixed = folder / f"{model.stem}.tnx", folder / "fixed.tnx"
-    if not symbolic.exists():
-        subprocess.run([options.tenon, "compile", "-q", model, "-o", symbolic], check=True)
-    subprocess.run([options.tenon, "compile", "-q", model, *dims, "-o", fixed], check=True)
-    times = {"symbolic": [], "fixed": []}
+    inputs = {}
+    for value in onnx.load(model, load_external_data=False).graph.input:
+        inputs[value.name] = [sizes.get(d.dim_param, d.dim_value) for d in value.type.tensor_type.shape.dim]
+    given = compare.make_inputs(compare.Model(name, model, inputs))
+    calls = {}
+    for kind, flags in (("symbolic", []), ("fixed", dims)):
+        file = folder / f"{kind}.tnx"
+        subprocess.run([options.tenon, "compile", "-q", model, *flags, "-o", file], check=True)
+        function = tenon.VirtualMachine(tenon.load(file), threads=1)["main"]
+        calls[kind] = lambda function=function: function(**given)
+    results = [call() for call in calls.values()]
+    first, second = (value if isinstance(value, tuple) else (value,) for value in results)
+    error = compare.difference([np.asarray(v) for v in first], [np.asarray(v) for v in second])
+    if error > MOST_DIFFERENCE:
+        raise RuntimeError(f"{name}: results differ by {error:.1e}")
+    repeats = max(1, round(STRETCH_MS / timed(calls["fixed"], 3)))
+    times = {kind: [] for kind in calls}
     for _ in range(options.rounds):
-        times["symbolic"].append(least_ms(options.tenon, symbolic, dims, options.seconds))
-        times["fixed"].append(least_ms(options.tenon, fixed, [], options.seconds))
-    row = {"model": name, **{key: min(values) for key, values in times.items()}}
-    row["ratio"] = row["symbolic"] / row["fixed"]
-    return row
+        for kind, call in calls.items():
+            times[kind].append(timed(call, repeats))
+    ratios = [a / b for a, b in zip(times["symbolic"], times["fixed"])]
+    row = {"model": name, **{kind: statistics.median(values) for kind, values in times.items()}}
+    return row | {"ratio": statistics.median(ratios)}
 
 
 def main() -> None:
@@ -72,10 +97,10 @@ def main() -> None:
     parser.add_argument("--tenon", type=Path, required=True)
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--only", help="the first words of names, comma-separated")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--json", type=Path, help="also write the rows there")
     options = parser.parse_args()
+    sys.path.insert(0, str(options.tenon.resolve().parents[2] / "python"))
     only = tuple(options.only.split(",")) if options.only else ("",)
     print("| model | symbolic, ms | fixed, ms | ratio |\n| --- | --- | --- | --- |")
     rows = []

@@ -1,20 +1,16 @@
 #include "device/preparation.h"
 
-#include <utility>
-
 namespace tenon {
 namespace {
-constinit thread_local bool preparing = false;
+constinit thread_local bool is_preparing_here = false;
 }  // namespace
 
 [[gnu::cold]] bool is_preparing() {
-  return preparing;
+  return is_preparing_here;
 }
 
-[[gnu::cold]] PreparationScope::PreparationScope() : outer_(std::exchange(preparing, true)) {}
-
-[[gnu::cold]] PreparationScope::~PreparationScope() {
-  preparing = outer_;
+[[gnu::cold]] void set_preparing(bool preparing) {
+  is_preparing_here = preparing;
 }
 
 }  // namespace tenon

@@ -9,16 +9,17 @@ namespace tenon {
 
 // Whether this thread's calls only prepare.
 bool is_preparing();
+void set_preparing(bool preparing);
 
 class PreparationScope {
  public:
-  PreparationScope();
-  ~PreparationScope();
+  PreparationScope() : outer_(is_preparing()) { set_preparing(true); }
+  ~PreparationScope() { set_preparing(outer_); }
   PreparationScope(const PreparationScope&) = delete;
   PreparationScope& operator=(const PreparationScope&) = delete;
 
  private:
-  bool outer_;
+  const bool outer_;
 };
 
 }  // namespace tenon

@@ -59,8 +59,9 @@ const std::vector<Step>& all_passes();
 // All passes, then kScheduleStep.
 const std::vector<Step>& all_steps();
 
-// Runs options.passes, or else the passes of options.level in the order of passes.def. Constants that
-// only an earlier module holds are freed as it goes, so a caller had better give its module away.
+// Runs options.passes, or else the passes of options.level in the order of passes.def. Constants
+// that only an earlier module holds are freed as it goes, so a caller had better give its module
+// away.
 graph::Module run_passes(graph::Module module, const CompileOptions& options);
 
 // Runs one step by name, whatever the level: one of all_steps(), or a registered function

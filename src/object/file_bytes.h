@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "object/tensor.h"
+#include "object/object.h"
 
 namespace tenon {
 
@@ -24,14 +24,5 @@ struct FileBytes : Object {
   ~FileBytes();
   std::string_view view() const { return {data, size}; }
 };
-
-// Advice to the system about bytes of a mapped file; about any others, nothing happens. Neither
-// changes what they are.
-enum class PageAdvice : uint8_t {
-  Need,  // they are read soon: maps their pages now, in one step
-  Done,  // they were read for the last time, probably: takes their pages from the process's memory
-};
-void advise(const FileBytes& file, PageAdvice advice);
-void advise(const Tensor& tensor, PageAdvice advice);  // about its elements
 
 }  // namespace tenon

@@ -124,7 +124,7 @@ std::future<void> start_worker(const std::function<void()>& work, int concurrenc
 struct Measured {
   std::string file, code;
   int threads = 0, concurrency = 0;
-  double compile = 0, load = 0, first_call = 0;
+  double compile = 0, load = 0, prepare = 0, first_call = 0;
   Latencies calls;
   double wall = 0;  // of all calls, which run side by side
   double peak_memory_mb = 0;
@@ -146,6 +146,7 @@ void Measured::write(JsonWriter& out) const {
   const std::pair<const char*, double> numbers[] = {
       {"compile_ms", compile},
       {"load_ms", load},
+      {"prepare_ms", prepare},
       {"first_call_ms", first_call},
       {"min_ms", calls.least_ms()},
       {"p50_ms", calls.quantile_ms(0.5)},
@@ -168,6 +169,7 @@ void Measured::print() const {
   if (!code.empty()) std::printf("code for      %s\n", code.c_str());
   if (compile > 0) time_line("compile", compile);
   time_line("load", load);
+  time_line("prepare", prepare);
   time_line("first call", first_call);
   time_line("minimum", calls.least_ms());
   time_line("p50", calls.quantile_ms(0.5));
@@ -266,8 +268,10 @@ struct BenchCommand : CallFlags {
     measured.concurrency = concurrency;
     measured.compile = program.compile_seconds * 1000;
     measured.load = program.load_seconds * 1000;
+    const auto loaded = Clock::now();
     vm::Machine machine(program.program, call_limits(), {.inter_op = flags.options.inter_op});
     const auto start = Clock::now();
+    measured.prepare = milliseconds(start - loaded);
     machine.call(function, views);
     measured.first_call = milliseconds(Clock::now() - start);
     for (int i = 0; i < warmup; ++i) machine.call(function, views);

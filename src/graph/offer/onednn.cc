@@ -225,11 +225,22 @@ class Partitioner : public Rewriter {
   }
 
   Operand product(const VarRef& var, const Match& match) {
-    auto [a, a_perm] = through_transpose(match.base->args[0]);
+    auto [a, a_perm] = shuffles_rows(*match.base) ? unpermuted(mapped(match.base->args[0]))
+                                                  : through_transpose(match.base->args[0]);
     auto [b, b_perm] = through_transpose(match.base->args[1]);
     return call(var, library::signature("onednn.matmul"), match, {a, b, match.bias, match.residual},
                 {{"a_perm", attr_ints(a_perm)}, {"b_perm", attr_ints(b_perm)}},
                 /*first_two_mapped=*/true);
+  }
+
+  // Whether the left operand is a transpose that only reorders rows, which one matrix multiplies:
+  // where they lie one after the other, that is one product, otherwise many small ones.
+  bool shuffles_rows(const Call& matmul) {
+    const ExprRef definition = builder().definition_of(mapped(matmul.args[0]));
+    const Call* transpose = definition ? as_op(definition, op::transpose) : nullptr;
+    if (!transpose || type_of(matmul.args[1]).as<TensorType>()->dims.size() != 2) return false;
+    const std::vector<int64_t> perm = permutation_of(*transpose);
+    return perm.back() + 1 == static_cast<int64_t>(perm.size());
   }
 
   Operand attention(const VarRef& var, const AttentionMatch& match) {
@@ -256,6 +267,9 @@ class Partitioner : public Rewriter {
     if (const Call* transpose = definition ? as_op(definition, op::transpose) : nullptr) {
       return {transpose->args[0], permutation_of(*transpose)};
     }
+    return unpermuted(now);
+  }
+  std::pair<Operand, std::vector<int64_t>> unpermuted(const Operand& now) {
     std::vector<int64_t> perm(type_of(now).as<TensorType>()->dims.size());
     for (size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<int64_t>(i);
     return {now, perm};

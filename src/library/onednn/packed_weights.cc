@@ -5,8 +5,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "library/onednn/pages.h"
 #include "library/onednn/primitive_cache.h"
-#include "object/file_bytes.h"
 #include "support/error.h"
 
 namespace tenon::onednn {
@@ -120,9 +120,9 @@ std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights, int64_
   const std::shared_ptr<Slot> slot = slot_of(weights, elements, {from, to});
   std::lock_guard lock(slot->mutex);
   if (!slot->packed) {
-    advise(weights, PageAdvice::Need);
+    map_pages(weights);
     slot->packed = pack(elements, from, to);
-    advise(weights, PageAdvice::Done);
+    release_pages(weights);
   }
   return std::static_pointer_cast<const dnnl::memory>(slot->packed);
 }
@@ -136,11 +136,11 @@ std::shared_ptr<const float> transformed_weights(const Tensor& constant, const v
       slot_of(constant, constant.data(), {.from = given, .to = {}, .transform = form});
   std::lock_guard lock(slot->mutex);
   if (!slot->packed) {
-    advise(constant, PageAdvice::Need);
+    map_pages(constant);
     const std::shared_ptr<void> floats = allocate(count * sizeof(float));
     transform(static_cast<float*>(floats.get()));
     slot->packed = floats;
-    advise(constant, PageAdvice::Done);
+    release_pages(constant);
     ++cache().packings;
   }
   return std::static_pointer_cast<const float>(slot->packed);

@@ -10,10 +10,10 @@
 
 #include "device/preparation.h"
 #include "library/onednn/packed_weights.h"
+#include "library/onednn/pages.h"
 #include "library/onednn/signal_stack.h"
 #include "library/onednn/team.h"
 #include "library/onednn/workspace.h"
-#include "object/file_bytes.h"
 #include "support/error.h"
 
 namespace tenon::onednn {
@@ -111,8 +111,9 @@ std::unique_ptr<Frame> CachedPlan::take_frame() {
 }
 
 void CachedPlan::prepare(const Operands& operands) const {
+  prepare_scratch(plan_.scratchpad_bytes);
   if (!operands.weights.constant()) return;
-  if (!packs_) return advise(operands.weights, PageAdvice::Need);
+  if (!packs_) return map_pages(operands.weights);
   packed_weights(operands.weights, operands.weights_offset, plan_.given_weights, plan_.weights);
 }
 

@@ -115,6 +115,9 @@ class Winograd {
     most_tiles_ = ceil_div(tiles_, blocks_);
   }
 
+  // What later calls keep: the weights, and this thread's memory.
+  void prepare() const { prepare_scratch(scratch_bytes()); }
+
   // Whether all sums were finite.
   bool run() {
     if (shares_blocks_) {
@@ -140,20 +143,23 @@ class Winograd {
     parallel_for(count, 1, f);
   }
 
+  int64_t inputs_plane() const { return inputs_row() * most_tiles_ + 16; }
+  int64_t products_plane() const { return products_row() * most_tiles_ + 16; }
+  size_t scratch_bytes() const {
+    const int64_t planes = kernels_.points * (inputs_plane() + products_plane());
+    return static_cast<size_t>(planes + images_.channels) * sizeof(float);
+  }
+
   void run_block(int64_t block) {
     const int64_t first = tiles_ * block / blocks_;
     const int64_t count = tiles_ * (block + 1) / blocks_ - first;
-    const int64_t inputs_plane = inputs_row() * most_tiles_ + 16;
-    const int64_t products_plane = products_row() * most_tiles_ + 16;
-    const int64_t floats = kernels_.points * (inputs_plane + products_plane) + images_.channels;
-    const auto bytes = static_cast<size_t>(floats) * sizeof(float);
-    const Counted counted(bytes);
-    auto* const memory = static_cast<float*>(scratch(bytes));
-    const WinogradPlanes inputs{memory, inputs_row(), inputs_plane};
-    const WinogradPlanes products{memory + kernels_.points * inputs_plane, products_row(),
-                                  products_plane};
+    const Counted counted(scratch_bytes());
+    auto* const memory = static_cast<float*>(scratch(scratch_bytes()));
+    const WinogradPlanes inputs{memory, inputs_row(), inputs_plane()};
+    const WinogradPlanes products{memory + kernels_.points * inputs_plane(), products_row(),
+                                  products_plane()};
     WinogradImages images = images_;
-    float* const zeros = products.data + kernels_.points * products_plane;
+    float* const zeros = products.data + kernels_.points * products_plane();
     std::fill_n(zeros, images.channels, 0.f);
     images.zeros = zeros;
 
@@ -220,7 +226,9 @@ const WinogradKernels* choose_winograd(const Convolution& c) {
 
 bool run_winograd(const Convolution& convolution, const WinogradKernels& kernels) {
   Winograd winograd(convolution, kernels);  // transforms the weights
-  return is_preparing() || winograd.run();
+  if (!is_preparing()) return winograd.run();
+  winograd.prepare();
+  return true;
 }
 
 }  // namespace tenon::onednn

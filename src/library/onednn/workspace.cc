@@ -1,5 +1,6 @@
 #include "library/onednn/workspace.h"
 
+#include <cstring>
 #include <memory>
 
 #include "library/onednn/packed_weights.h"
@@ -14,14 +15,32 @@ Counted::~Counted() {
   if (call_ && bytes_ > 0) call_->discount_memory(bytes_);
 }
 
-void* scratch(size_t bytes) {
-  thread_local std::shared_ptr<void> memory;
-  thread_local size_t size = 0;
-  if (bytes > size) {
+namespace {
+
+struct Scratch {
+  std::shared_ptr<void> memory;
+  size_t size = 0;
+
+  // Whether that was new memory.
+  bool grow_to(size_t bytes) {
+    if (bytes <= size) return false;
     memory = allocate(bytes);
     size = bytes;
+    return true;
   }
-  return memory.get();
+};
+
+thread_local Scratch own;
+
+}  // namespace
+
+void* scratch(size_t bytes) {
+  own.grow_to(bytes);
+  return own.memory.get();
+}
+
+void prepare_scratch(size_t bytes) {
+  if (own.grow_to(bytes)) std::memset(own.memory.get(), 0, bytes);
 }
 
 }  // namespace tenon::onednn

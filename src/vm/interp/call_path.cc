@@ -1,11 +1,13 @@
 // The long or rare parts of the dispatch loop's calls.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <iterator>
 #include <mutex>
 
 #include "device/host_check.h"
 #include "device/parallel.h"
-#include "object/file_bytes.h"
+#include "object/registry.h"
 #include "object/tensor.h"
 #include "support/failures.h"
 #include "support/text.h"
@@ -462,6 +464,24 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
 
 }  // namespace
 
+namespace {
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22  // Linux 5.14; older kernels refuse it
+#endif
+
+// Maps the pages of a constant, which may lie in a file, in one step.
+void map_constant(const Tensor& tensor) {
+  if (!tensor->is_ours() || !tensor.constant()) return;
+  constexpr uintptr_t kPage = 4096;  // a system with larger ones refuses this
+  const auto data = reinterpret_cast<uintptr_t>(tensor.data());
+  const uintptr_t begin = data & ~(kPage - 1);
+  madvise(reinterpret_cast<void*>(begin), data - begin + static_cast<size_t>(tensor.bytes()),
+          MADV_POPULATE_READ);
+}
+
+}  // namespace
+
 // While a machine prepares, the program's functions run, and those that prepare. The constants that
 // others read are mapped for the first call.
 [[gnu::cold]] bool Dispatch::skips_in_preparation(Machine& m, const CallOperands& call,
@@ -470,13 +490,13 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
   if (!call.slot)
     return !ClosureObj::of_program(value_of(call.args[kClosure], m.base_), m.running_);
   const PackedTarget* target = call.slot->target.load(std::memory_order_acquire);
-  if (target && target->prepares) return false;
+  const auto function = find_registered(call.slot->name);
+  const bool prepares = function && function->flags.prepares && target &&
+                        target->owner.get() == function->function.get();
   for (const AnyView& arg : args) {
-    if (arg.type_index != TypeIndex::Tensor) continue;
-    const Tensor& tensor = payload_as<Tensor>(arg);
-    if (tensor->is_ours() && tensor.constant()) advise(tensor, PageAdvice::Need);
+    if (!prepares && arg.type_index == TypeIndex::Tensor) map_constant(payload_as<Tensor>(arg));
   }
-  return true;
+  return !prepares;
 }
 
 [[gnu::cold]] bool Dispatch::instrument(Machine& m, const Op& op, bool before,

@@ -27,14 +27,6 @@ Any IdleMachines::call(const Program& program, const FunctionCode& code,
   return lent.machine->call_code(program, code, captures, args, *account, outputs);
 }
 
-void IdleMachines::prepare(const Program& program, const Ref<const Account>& account) const {
-  if (!program.begins_preparing(account->limits.threads)) return;
-  auto machine = take(program);
-  machine->work_for(account);
-  machine->prepare_calls();
-  give_back(std::move(machine));
-}
-
 std::unique_ptr<Machine> IdleMachines::take(const Program& program) const {
   {
     std::lock_guard lock(mutex_);

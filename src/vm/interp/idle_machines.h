@@ -29,8 +29,6 @@ class IdleMachines {
   Any call(const Program& program, const FunctionCode& code, std::span<const Any> captures,
            std::span<const AnyView> args, const Ref<const Account>& account,
            Outputs* outputs) const;
-  // Prepares calls under the account (Machine::prepare_calls), unless that has been done.
-  void prepare(const Program& program, const Ref<const Account>& account) const;
 
  private:
   std::unique_ptr<Machine> take(const Program& program) const;

@@ -192,8 +192,7 @@ struct FunctionCode {
 struct PackedTarget {
   PackedCall call = nullptr;
   void* self = nullptr;
-  Ref<Object> owner;      // keeps `self` alive
-  bool prepares = false;  // FunctionFlags
+  Ref<Object> owner;  // keeps `self` alive
 };
 
 // A slot in the Program's table of packed functions: the only mutable part of a Program.

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "device/preparation.h"
+#include "object/library.h"
 #include "object/registry.h"
 #include "support/text.h"
-#include "support/trace.h"
 #include "vm/asm/assemble.h"
 #include "vm/interp/machine.h"
 #include "vm/interp/test_program.h"
@@ -14,9 +14,9 @@ namespace {
 
 std::string seen;  // what was called, with a '+' where it was only to prepare
 
-// Registers functions that write down their calls: "test.keep" prepares, "test.compute" doesn't.
-void register_functions() {
-  static const bool once = [] {
+// Functions of a library that write down their calls: "keep" prepares, "compute" doesn't.
+Ref<Program> program_with(std::string_view main) {
+  define_library("tenon_preparing", [] {
     const auto see = [](const char* name) {
       return [name](const Tensor& x) {
         seen += cat(name, is_preparing() ? "+ " : " ");
@@ -27,16 +27,11 @@ void register_functions() {
     register_typed("test.compute", see("compute"));
     register_typed("test.fail", [](const Tensor&) { throw Error(ErrorKind::Runtime, "no"); },
                    {.prepares = true});
-    return true;
-  }();
-  (void)once;
+  });
   seen.clear();
-}
-
-Ref<Program> program_with(std::string_view main) {
-  register_functions();
-  return program_of(
-      assemble(cat("packed $test.keep\npacked $test.compute\npacked $test.fail\n", main)));
+  constexpr char kUsed[] =
+      "library \"preparing\"\npacked $test.keep\npacked $test.compute\npacked $test.fail\n";
+  return program_of(assemble(cat(kUsed, main)));
 }
 
 constexpr char kMain[] = R"(

@@ -1,8 +1,5 @@
 // Preparation of a program's calls.
-#include <algorithm>
 #include <cstring>
-#include <exception>
-#include <vector>
 
 #include "device/device.h"
 #include "device/preparation.h"
@@ -11,46 +8,47 @@
 namespace tenon::vm {
 namespace {
 
-// Ends a loop whose condition kernels would compute.
-constexpr int64_t kMostFuel = 1 << 16;
+constexpr size_t kMostArguments = 64;
 
 // Zeros for a parameter; None unless it is a tensor of known dimensions.
 Any argument_for(const SignatureType& type) {
+  int64_t shape[kMaxRank];
+  int64_t* end = shape;
   if (type.kind != SignatureType::Kind::Tensor || !type.dims_known) return {};
-  std::vector<int64_t> shape;
   for (const SignatureDim& dim : type.dims) {
-    if (!dim.is_constant()) return {};
-    shape.push_back(dim.value);
+    if (!dim.is_constant() || end == std::end(shape)) return {};
+    *end++ = dim.value;
   }
-  Tensor zeros = allocate_tensor(shape, type.dtype);
+  Tensor zeros = tenon::allocate_tensor({shape, end}, type.dtype);
   std::memset(zeros.data(), 0, static_cast<size_t>(zeros.bytes()));
   return Any(std::move(zeros));
 }
 
 }  // namespace
 
-[[gnu::cold]] void Machine::prepare_calls() noexcept {
-  Limits limits = account_->limits;
-  limits.fuel = std::min(limits.fuel, kMostFuel);
-  const PreparationScope scope;
+[[gnu::cold]] void Machine::prepare_call(const FunctionCode& code) {
+  Any zeros[kMostArguments];
+  Any* end = zeros;
+  for (const Param& param : home_->function_unit(code).params) {
+    if (end == std::end(zeros)) return;
+    *end = argument_for(param.type);
+    if (end++->is_none()) return;
+  }
+  const AnyView* const first = zeros;
+  call_code(*home_, code, {}, {first, static_cast<const AnyView*>(end)}, *account_);
+}
+
+[[gnu::cold]] void Machine::prepare_calls() {
   preparing_ = true;
-  for (const FunctionUnit& unit : home_->unit().functions) {
-    if (!unit.exported) continue;
+  set_preparing(true);
+  for (const FunctionCode& code : home_->decoded().functions) {
     try {
-      std::vector<Any> zeros;
-      for (const Param& param : unit.params) {
-        Any argument = argument_for(param.type);
-        if (argument.is_none()) break;
-        zeros.push_back(std::move(argument));
-      }
-      if (zeros.size() != unit.params.size()) continue;
-      const std::vector<AnyView> args(zeros.begin(), zeros.end());
-      const auto index = static_cast<uint32_t>(&unit - home_->unit().functions.data());
-      call_code(*home_, home_->code(index), {}, args, *Account::of(limits, calls_));
-    } catch (const std::exception&) {
+      if (home_->function_unit(code).exported) prepare_call(code);
+    } catch (...) {
       // The first call reports it, if it occurs there.
     }
   }
+  set_preparing(false);
   preparing_ = false;
 }
 

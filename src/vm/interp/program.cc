@@ -234,18 +234,13 @@ std::unique_ptr<PackedTarget> Program::kernel_target(const std::string& name) co
 
 std::unique_ptr<PackedTarget> Program::function_target(const std::string& name,
                                                        const ProgramOptions& options) const {
-  const auto registered = find_registered(name);
   for (const std::span<const Module> modules :
        {std::span<const Module>(options.modules), std::span<const Module>(libraries_.used)}) {
     for (const Module& module : modules) {
-      if (const Function f = module.find(name)) {
-        auto target = target_of(f);
-        target->prepares =
-            registered && registered->flags.prepares && registered->function.get() == f.get();
-        return target;
-      }
+      if (const Function f = module.find(name)) return target_of(f);
     }
   }
+  const auto registered = find_registered(name);
   if (!registered || !(options.trusted || registered->flags.for_files)) return nullptr;
   return target_of(registered->function);
 }
@@ -311,19 +306,16 @@ std::string Program::frame_text(const Op* op) const {
 
 Function Program::function(std::string_view name, const Limits& limits) const {
   const FunctionCode& code = decoded_.functions[exported(name)];
-  const Ref<const Account> account = Account::of(Machine::checked(limits), make<RunningCalls>());
-  idle_.prepare(*this, account);
-  return Function::adopt(ClosureObj::of(*this, code, 0, account));
+  if (!libraries_.used.empty()) {
+    Machine(Ref<Program>(const_cast<Program*>(this)), limits);  // prepares
+  }
+  return Function::adopt(
+      ClosureObj::of(*this, code, 0, Account::of(Machine::checked(limits), make<RunningCalls>())));
 }
 
 [[gnu::cold]] bool Program::begins_preparing(int32_t threads) const {
-  bool prepares = false;
-  for (size_t i = 0; i < unit_.packed.size() && !prepares; ++i) {
-    const PackedTarget* target = slots_[i].target.load(std::memory_order_acquire);
-    prepares = target && target->prepares;
-  }
   const uint64_t bit = uint64_t{1} << std::clamp(threads, 0, 63);
-  return prepares && !(prepared_.fetch_or(bit, std::memory_order_relaxed) & bit);
+  return !libraries_.used.empty() && !(prepared_.fetch_or(bit, std::memory_order_relaxed) & bit);
 }
 
 namespace {

@@ -101,8 +101,8 @@ class Program : public Object {
   // A backtrace line for an op: "fused_add at net.tn:12:3, instruction 17: call_packed".
   std::string frame_text(const Op* op) const;
 
-  // Whether functions that its code calls prepare (FunctionFlags::prepares), and nobody has asked
-  // before for that many threads (Limits::threads): the one who asked then prepares.
+  // Whether it uses a library, whose functions may prepare (FunctionFlags::prepares), and nobody
+  // has asked before for that many threads (Limits::threads): the one who asks first prepares.
   bool begins_preparing(int32_t threads) const;
 
   // Throws an error of that kind unless captures and arguments together are the function's
