@@ -8,42 +8,34 @@
 namespace tenon::vm {
 namespace {
 
-// Arguments.
-struct Zeros {
-  static constexpr size_t kMost = 64;
+constexpr size_t kMostArguments = 64;
 
-  AnyView values[kMost];  // owned
-  size_t count = 0;
-
-  ~Zeros() {
-    while (count > 0) release(values[--count].v.object);
+// Zeros for a parameter; None unless it is a tensor of known dimensions.
+Any argument_for(const SignatureType& type) {
+  int64_t shape[kMaxRank];
+  int64_t* end = shape;
+  if (type.kind != SignatureType::Kind::Tensor || !type.dims_known) return {};
+  for (const SignatureDim& dim : type.dims) {
+    if (!dim.is_constant() || end == std::end(shape)) return {};
+    *end++ = dim.value;
   }
-
-  // Adds zeros for a parameter; false unless it is a tensor of known dimensions, and there is room.
-  bool add(const SignatureType& type) {
-    int64_t shape[kMaxRank];
-    size_t rank = 0;
-    if (count == kMost || type.kind != SignatureType::Kind::Tensor || !type.dims_known)
-      return false;
-    for (const SignatureDim& dim : type.dims) {
-      if (!dim.is_constant() || rank == kMaxRank) return false;
-      shape[rank++] = dim.value;
-    }
-    Tensor tensor = tenon::allocate_tensor({shape, rank}, type.dtype);
-    std::memset(tensor.data(), 0, static_cast<size_t>(tensor.bytes()));
-    values[count++] = Any(std::move(tensor)).leak();
-    return true;
-  }
-};
+  Tensor zeros = tenon::allocate_tensor({shape, end}, type.dtype);
+  std::memset(zeros.data(), 0, static_cast<size_t>(zeros.bytes()));
+  return Any(std::move(zeros));
+}
 
 }  // namespace
 
 [[gnu::cold]] void Machine::prepare_call(const FunctionCode& code) {
-  Zeros zeros;
+  Any zeros[kMostArguments];
+  Any* end = zeros;
   for (const Param& param : home_->function_unit(code).params) {
-    if (!zeros.add(param.type)) return;
+    if (end == std::end(zeros)) return;
+    *end = argument_for(param.type);
+    if (end++->is_none()) return;
   }
-  call_code(*home_, code, {}, {zeros.values, zeros.count}, *account_);
+  const AnyView* const first = zeros;
+  call_code(*home_, code, {}, {first, static_cast<const AnyView*>(end)}, *account_);
 }
 
 [[gnu::cold]] void Machine::prepare_calls() {
