@@ -30,6 +30,8 @@ constexpr DtypeRow kDtypes[] = {
     {"float16", dtype(kDLFloat, 16), "e", NPY_FLOAT16},
     {"float32", dtype(kDLFloat, 32), "f", NPY_FLOAT32},
     {"float64", dtype(kDLFloat, 64), "d", NPY_FLOAT64},
+    {"complex64", dtype(kDLComplex, 64), "Zf", NPY_COMPLEX64},
+    {"complex128", dtype(kDLComplex, 128), "Zd", NPY_COMPLEX128},
     {"bfloat16", dtype(kDLBfloat, 16), "", -1},
     {"float8_e4m3fn", dtype(kDLFloat8_e4m3fn, 8), "", -1},
     {"float8_e4m3fnuz", dtype(kDLFloat8_e4m3fnuz, 8), "", -1},

@@ -81,7 +81,14 @@ class _Bytes:
 
 
 # The kinds of numbers, each of which the later ones take, by NumPy's letter; V is that of ml_dtypes' floats.
-_KINDS = {"b": ("booleans", 0), "i": ("integers", 1), "u": ("integers", 1), "f": ("floats", 2), "V": ("floats", 2)}
+_KINDS = {
+    "b": ("booleans", 0),
+    "i": ("integers", 1),
+    "u": ("integers", 1),
+    "f": ("floats", 2),
+    "V": ("floats", 2),
+    "c": ("complex numbers", 3),
+}
 
 
 def _array_of(numbers: Any, name: str) -> Any:
@@ -98,7 +105,7 @@ def _array_of(numbers: Any, name: str) -> Any:
     if found.dtype.kind == "O" and all(isinstance(n, int) for n in found.flat):
         kind, rank = "integers", 1
     else:
-        kind, rank = _KINDS.get(found.dtype.kind, (f"values of dtype {found.dtype}", 3))
+        kind, rank = _KINDS.get(found.dtype.kind, (f"values of dtype {found.dtype}", 4))
     if rank > _KINDS[dtype.kind][1]:
         number = found.astype(object).flat[0]
         raise TypeError(

@@ -146,7 +146,7 @@ def compare(
 
 def _type_of(array: Any) -> str:
     """In the language's notation: tensor[2, 3; f32]."""
-    dtype = re.sub(r"^(bf|f|i|u)(?:loat|nt|int)(?=\d)", r"\1", array.dtype.name)
+    dtype = re.sub(r"^(bf|f|i|u|c)(?:loat|nt|int|omplex)(?=\d)", r"\1", array.dtype.name)
     dtype = "string" if dtype == "object" else dtype
     sizes = ", ".join(map(str, array.shape))
     return f"tensor[{sizes}; {dtype}]" if sizes else f"tensor[{dtype}]"
@@ -164,15 +164,16 @@ class _Tolerance:
         if found.dtype != expected.dtype or found.shape != expected.shape:
             return Difference(name, node.name, node.op_type, expected, found, float("nan"), None, expected.size)
         same = found == expected
-        if expected.dtype.kind in "biufV":  # V is that of ml_dtypes' types
-            f, e = found.astype("float64"), expected.astype("float64")
+        if expected.dtype.kind in "biufVc":  # V is that of ml_dtypes' types
+            wide = "complex128" if expected.dtype.kind == "c" else "float64"
+            f, e = found.astype(wide), expected.astype(wide)
             same |= np.isnan(f) & np.isnan(e)
             with np.errstate(invalid="ignore"):
                 distance = np.where(same, 0, np.nan_to_num(np.abs(f - e), nan=np.inf))
         else:
             distance = np.where(same, 0, np.inf)
         beyond = ~same
-        if expected.dtype.kind in "fV":
+        if expected.dtype.kind in "fVc":
             magnitude = np.where(np.isfinite(e), np.abs(e), 0)
             atol = self.atol if self.atol is not None else 1e-5 * magnitude.max(initial=0)
             beyond &= distance > atol + self.rtol * magnitude

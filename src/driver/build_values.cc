@@ -64,7 +64,7 @@ Operand build_constant(const Any& value) {
 
 Operand build_scalar(const String& dtype, const Any& value) {
   const auto type = parse_dtype(dtype.view());
-  const Operand scalar = type && is_tensor_dtype(*type) ? scalar_of(*type, value) : nullptr;
+  const Operand scalar = type && is_scalar_dtype(*type) ? scalar_of(*type, value) : nullptr;
   if (scalar) return scalar;
   throw Error(ErrorKind::Usage, "this is not a scalar of that element type")
       .found(cat(repr(value, 200), " of ", quoted(dtype)))

@@ -15,6 +15,7 @@ bool is_scalar(DataType t) {
 namespace {
 
 bool is_value_of_its_type(const Literal& e) {
+  if (e.dtype.is_complex()) return e.bits == 0;
   if (!e.dtype.is_float()) return scalar_cast(e.dtype, i64, e.bits) == e.bits;
   const double value = as_float(e.bits);
   return std::isnan(value) || round_to(e.dtype, value) == value;
@@ -31,15 +32,18 @@ std::string_view unless(bool holds, std::string_view rule) {
 }  // namespace
 
 std::string_view broken_rule(const Expr& e) {
-  if (!is_scalar(e.dtype)) return "a value is an integer, a float or a boolean";
+  if (!is_scalar(e.dtype)) return "a value is an integer, a float, a boolean or a complex number";
   switch (e.kind) {
     case ExprKind::kVar:
       return {};
     case ExprKind::kCast: {
       const auto& c = static_cast<const Cast&>(e);
+      if (!c.keeps_bits)
+        return unless(!e.dtype.is_complex() && !c.a->dtype.is_complex(),
+                      "complex numbers are not converted");
       const bool fits = c.a->dtype.bits == e.dtype.bits && c.a->dtype.lanes == e.dtype.lanes &&
                         !c.a->dtype.is_bool() && !e.dtype.is_bool();
-      return unless(!c.keeps_bits || fits, "bits are read as another number of their width");
+      return unless(fits, "bits are read as another number of their width");
     }
     case ExprKind::kLiteral:
       return unless(is_value_of_its_type(static_cast<const Literal&>(e)),

@@ -7,7 +7,7 @@
 
 namespace tenon::loop {
 
-// Whether values may have that dtype: an integer, a float or a boolean.
+// Whether values may have that dtype: an integer, a float, a boolean or a complex number.
 bool is_scalar(DataType dtype);
 
 // The rule that a node breaks whose operands aren't null; empty if none. The functions of expr.h

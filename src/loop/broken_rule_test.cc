@@ -54,9 +54,30 @@ TEST(BrokenRule, LiteralsAreValuesOfTheirType) {
                            literal_of(f32, float_bits(0.1))}) {
     EXPECT_EQ(rule(e), "a literal is a value of its dtype");
   }
-  for (DataType t : {DataType(), DataType(kDLFloat, 32, 4), DataType(kDLComplex, 64)}) {
-    EXPECT_EQ(rule(literal_of(t, 0)), "a value is an integer, a float or a boolean");
+  for (DataType t : {DataType(), DataType(kDLFloat, 32, 4), DataType(kDLComplex, 32)}) {
+    EXPECT_EQ(rule(literal_of(t, 0)),
+              "a value is an integer, a float, a boolean or a complex number");
   }
+}
+
+TEST(BrokenRule, ComplexNumbersAreOnlyMoved) {
+  for (const DataType t : {c64, c128}) {
+    const ExprRef x = var("x", t);
+    EXPECT_EQ(rule(literal_of(t, 0)), "");
+    EXPECT_EQ(rule(literal_of(t, 1)), "a literal is a value of its dtype");
+    EXPECT_EQ(rule(select(binary(BinaryOp::kLt, i, index(1)), x, zero(t))), "");
+    EXPECT_EQ(rule(sum_of(t, x, x)),
+              "an operator's dtype follows from its operands', which have the same");
+    EXPECT_EQ(rule(made<Cast>(f32, [&](Cast& e) { e.a = x; })),
+              "complex numbers are not converted");
+    EXPECT_EQ(rule(made<Cast>(t, [&](Cast& e) { e.a = i; })), "complex numbers are not converted");
+  }
+  EXPECT_EQ(rule(made<Cast>(f64,
+                            [&](Cast& e) {
+                              e.a = var("x", c64);
+                              e.keeps_bits = true;
+                            })),
+            "");
 }
 
 TEST(BrokenRule, BitsAreReadAsANumberOfTheirWidth) {

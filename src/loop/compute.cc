@@ -175,8 +175,9 @@ struct Checker {
     });
   }
 
-  // Booleans have no arithmetic, and floats no bit operations.
+  // Booleans have no arithmetic, floats no bit operations, and complex numbers neither.
   void reduces(Reduction r, DataType t) {
+    require(r == Reduction::kNone || !t.is_complex(), "complex numbers are only moved");
     if (r == Reduction::kSum || r == Reduction::kProd) {
       require(!t.is_bool(), "sums and products are of numbers");
     } else if (r == Reduction::kAnd || r == Reduction::kOr) {

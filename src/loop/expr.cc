@@ -187,6 +187,10 @@ ExprRef literal_int(DataType dtype, int64_t value) {
   return make_literal(dtype, scalar_cast(dtype, i64, value));
 }
 
+ExprRef zero(DataType dtype) {
+  return make_literal(dtype, 0);
+}
+
 ExprRef literal_from_memory(DataType dtype, const void* element) {
   return make_literal(dtype, scalar_load(dtype, element));
 }
@@ -270,6 +274,7 @@ ExprRef select(ExprRef condition, ExprRef if_true, ExprRef if_false) {
 
 ExprRef cast(DataType dtype, ExprRef a) {
   if (a->dtype == dtype) return a;
+  TENON_ASSERT(!a->dtype.is_complex() && !dtype.is_complex(), a->dtype, " as ", dtype);
   if (const Literal* l = as_literal(a)) {
     return make_literal(dtype, scalar_cast(dtype, a->dtype, l->bits));
   }

@@ -52,7 +52,8 @@ struct Var : Expr {
 };
 
 // A literal. `bits` holds integers and booleans by value (i8 -1 is -1, u8 255 is 255; u64 as its
-// bits) and floats as the bits of a double, which represents every f16 and f32 exactly.
+// bits) and floats as the bits of a double, which represents every f16 and f32 exactly. The only
+// literal of complex numbers, which are moved but not computed with, is 0.
 // loop/scalar.h defines operations on this form.
 struct Literal : Expr {
   Literal() : Expr(ExprKind::kLiteral) {}
@@ -105,7 +106,8 @@ struct Select : Expr {
   TENON_TYPE(TypeIndex::LoopSelect);
 };
 
-// Float to integer truncates and saturates, and NaN gives 0; conversion to bool is != 0.
+// Float to integer truncates and saturates, and NaN gives 0; conversion to bool is != 0. Complex
+// numbers have no conversions; the bits of a c64 may be kept.
 struct Cast : Expr {
   Cast() : Expr(ExprKind::kCast) {}
   ExprRef a;
@@ -130,6 +132,7 @@ struct CheckedIndex : Expr {
 Ref<const Var> var(std::string_view name, DataType dtype);
 ExprRef literal(DataType dtype, double value);
 ExprRef literal_int(DataType dtype, int64_t value);
+ExprRef zero(DataType dtype);  // 0 or false, of any dtype
 ExprRef literal_from_memory(DataType dtype,
                             const void* element);  // one element as stored in a tensor
 ExprRef index(int64_t value);                      // an i64 literal

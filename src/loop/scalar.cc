@@ -277,6 +277,7 @@ int64_t scalar_bit_cast(DataType to, DataType from, int64_t a) {
 }
 
 int64_t scalar_load(DataType t, const void* p) {
+  TENON_ASSERT(t.bits <= 64, "an element of ", t, " as 64 bits");
   auto get = [&]<class T>(T v) {
     std::memcpy(&v, p, sizeof v);
     return v;
@@ -305,6 +306,7 @@ int64_t scalar_load(DataType t, const void* p) {
 }
 
 void scalar_store(DataType t, void* p, int64_t value) {
+  TENON_ASSERT(t.bits <= 64, "an element of ", t, " from 64 bits");
   auto put = [&](auto v) { std::memcpy(p, &v, sizeof v); };
   if (t.is_float()) {
     double d = as_float(value);

@@ -35,7 +35,7 @@ int64_t scalar_cast(DataType to, DataType from, int64_t a);
 // The bits of an element as one of another dtype of its width. A signalling NaN may become quiet.
 int64_t scalar_bit_cast(DataType to, DataType from, int64_t a);
 
-// Reads and writes one element in a tensor's memory.
+// Reads and writes one element in a tensor's memory, of at most 64 bits: a c64 as its bits.
 int64_t scalar_load(DataType dtype, const void* element);
 void scalar_store(DataType dtype, void* element, int64_t value);
 

@@ -39,6 +39,7 @@ std::span<const ScalarOpInfo> binary_ops() {
 }
 
 bool takes(const ScalarOpInfo& op, DataType dtype) {
+  if (dtype.is_complex()) return false;
   const Operands needed = dtype.is_bool() ? Bools : dtype.is_float() ? Floats : Ints;
   return (op.operands & needed) != 0;
 }

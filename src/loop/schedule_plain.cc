@@ -37,9 +37,7 @@ StmtRef arg_reduction(const Stage& s, const std::function<StmtRef(const ExprRef&
   ExprRef take = op(BinaryOp::kOr, first, replaces(s.reduction, value, load(best, {})));
   StmtRef step =
       let(value, s.body, if_then(take, seq({store(best, {}, value), store(place, {}, k)})));
-  ExprRef start =
-      s.body->dtype.is_float() ? literal(s.body->dtype, 0) : literal_int(s.body->dtype, 0);
-  StmtRef all = seq({store(best, {}, start), store(place, {}, index(0)),
+  StmtRef all = seq({store(best, {}, zero(s.body->dtype)), store(place, {}, index(0)),
                      serial_loops(s.reduce_axes, s.reduce_extents, step), finish(load(place, {}))});
   return alloc(best, alloc(place, all));
 }
@@ -83,9 +81,7 @@ StmtRef plain_stage(const Stage& s, bool clear_scans) {
   switch (s.kind) {
     case StageKind::kScan:
       if (clear_scans) {
-        const DataType t = s.out->dtype;
-        const ExprRef zero = t.is_float() ? literal(t, 0) : literal_int(t, 0);
-        return seq({serial_loops(s.axes, s.out->shape, store(s.out, at, zero)),
+        return seq({serial_loops(s.axes, s.out->shape, store(s.out, at, zero(s.out->dtype))),
                     serial_loops(s.axes, s.out->shape, store(s.out, at, s.body))});
       }
       [[fallthrough]];

@@ -287,13 +287,15 @@ TEST(Shape, CountsElementsWithoutOverflow) {
 }
 
 TEST(DataType, HasNamesBothWays) {
-  for (auto t : {f16, f32, f64, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean}) {
+  for (auto t : {f16, f32, f64, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean, c64, c128}) {
     EXPECT_EQ(parse_dtype(to_text(t)), t);
   }
   EXPECT_EQ(to_text(f32), "f32");
   EXPECT_EQ(parse_dtype("float32"), f32);
+  EXPECT_EQ(parse_dtype("complex128"), c128);
   EXPECT_EQ(parse_dtype("float32x4"), DataType(kDLFloat, 32, 4));
-  for (auto bad : {"", "float", "float33", "int8x", "int8x1", "float32 ", "x", "int99999999999"}) {
+  for (auto bad : {"", "float", "float33", "int8x", "int8x1", "float32 ", "x", "int99999999999",
+                   "c32", "c", "complex"}) {
     EXPECT_EQ(parse_dtype(bad), std::nullopt) << bad;
   }
 }

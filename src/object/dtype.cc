@@ -17,6 +17,7 @@ constexpr Family kFamilies[] = {
     {"int", "i", kDLInt},
     {"uint", "u", kDLUInt},
     {"bfloat", "bf", kDLBfloat},
+    {"complex", "c", kDLComplex},
     {"float8_e4m3fn", "f8e4m3fn", kDLFloat8_e4m3fn, 8},
     {"float8_e4m3fnuz", "f8e4m3fnuz", kDLFloat8_e4m3fnuz, 8},
     {"float8_e5m2", "f8e5m2", kDLFloat8_e5m2, 8},
@@ -38,6 +39,8 @@ bool valid_width(DLDataTypeCode code, int bits) {
       return bits == 16 || bits == 32 || bits == 64;
     case kDLBfloat:
       return bits == 16;
+    case kDLComplex:
+      return bits == 64 || bits == 128;
     default:
       return bits == 1 || bits == 2 || bits == 4 || bits == 8 || bits == 16 || bits == 32 ||
              bits == 64;

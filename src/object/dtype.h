@@ -49,6 +49,8 @@ struct DataType {
   constexpr bool is_unsigned_int() const { return code == kDLUInt; }
   constexpr bool is_int() const { return is_signed_int() || is_unsigned_int(); }
   constexpr bool is_bool() const { return code == kDLBool; }
+  // Elements that are moved, but not computed with: there are no scalars of them.
+  constexpr bool is_complex() const { return code == kDLComplex; }
   constexpr bool is_void() const { return bits == 0; }
 };
 static_assert(sizeof(DataType) == sizeof(DLDataType));
@@ -59,6 +61,12 @@ inline constexpr DataType f16{kDLFloat, 16}, f32{kDLFloat, 32}, f64{kDLFloat, 64
 inline constexpr DataType f8e4m3fn{kDLFloat8_e4m3fn, 8}, f8e4m3fnuz{kDLFloat8_e4m3fnuz, 8},
     f8e5m2{kDLFloat8_e5m2, 8}, f8e5m2fnuz{kDLFloat8_e5m2fnuz, 8}, f8e8m0fnu{kDLFloat8_e8m0fnu, 8},
     f4e2m1fn{kDLFloat4_e2m1fn, 4};
+// The real part, then the imaginary part: two f32 or two f64.
+inline constexpr DataType c64{kDLComplex, 64}, c128{kDLComplex, 128};
+// The type of the two parts of complex numbers; other types themselves.
+constexpr DataType part_of(DataType dtype) {
+  return dtype.is_complex() ? DataType(kDLFloat, dtype.bits / 2) : dtype;
+}
 // A byte per element, with its value as an i8 or u8.
 inline constexpr DataType i2{kDLInt, 2}, i4{kDLInt, 4}, u2{kDLUInt, 2}, u4{kDLUInt, 4};
 inline constexpr DataType i8{kDLInt, 8}, i16{kDLInt, 16}, i32{kDLInt, 32}, i64{kDLInt, 64};
@@ -73,7 +81,7 @@ inline constexpr std::string_view kStringElements = "string";  // its name
 // The element types that a tensor of numbers may have, in words.
 inline constexpr std::string_view kTensorDtypes =
     "bool, i2 to i64, u2 to u64, f4e2m1fn, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, "
-    "f16, bf16, f32 or f64";
+    "f16, bf16, f32, f64, c64 or c128";
 
 // Wraps an integer to an integer type; for bool, returns value != 0.
 constexpr int64_t wrap_to(DataType dtype, int64_t value) {

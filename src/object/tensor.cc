@@ -181,6 +181,8 @@ bool is_tensor_dtype(DataType t) {
       return t.bits == 16 || t.bits == 32 || t.bits == 64;
     case kDLBfloat:
       return t.bits == 16;
+    case kDLComplex:
+      return t.bits == 64 || t.bits == 128;
     case kDLBool:
     case kDLFloat8_e4m3fn:
     case kDLFloat8_e4m3fnuz:

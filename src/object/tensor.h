@@ -25,6 +25,10 @@ namespace tenon {
 // The element types that tensors of numbers may have, and so all tensors from outside; a string
 // tensor's isn't one of them.
 bool is_tensor_dtype(DataType t);
+// Those of them of which there are scalars: the elements are single numbers or booleans.
+inline bool is_scalar_dtype(DataType t) {
+  return is_tensor_dtype(t) && !t.is_complex();
+}
 
 struct LayoutWord {
   static constexpr uint64_t kCompact = uint64_t{1} << 48;   // row-major without gaps

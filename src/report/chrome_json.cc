@@ -17,6 +17,7 @@ std::string type_name(DataType dtype) {
   if (dtype == bf16) return "bfloat16";
   if (dtype.is_float() && dtype.bits < 16) return to_text(dtype);
   return cat(dtype.is_float()          ? "float"
+             : dtype.is_complex()      ? "complex"
              : dtype.is_unsigned_int() ? "uint"
                                        : "int",
              int{dtype.bits});

@@ -43,6 +43,16 @@ TEST(CppTensor, FillsMemoryOfItsOwn) {
   EXPECT_EQ(Tensor::empty({0, 4}, dtype_of<float>).size(), 0u);
 }
 
+TEST(CppTensor, HoldsComplexNumbers) {
+  using Complex = std::complex<float>;
+  const Tensor t = Tensor::copy({Complex(1, -2), Complex(0, 3)}, {2});
+  EXPECT_EQ(t.dtype().code, kDLComplex);
+  EXPECT_EQ(t.byte_size(), 16u);
+  EXPECT_THAT(t.view<Complex>(), ElementsAre(Complex(1, -2), Complex(0, 3)));
+  EXPECT_EQ(Tensor::zeros({2}, dtype_of<std::complex<double>>).byte_size(), 32u);
+  EXPECT_THAT(text_of([&] { t.view<std::complex<double>>(); }), HasSubstr("c64"));
+}
+
 TEST(CppTensor, TakesAVectorsMemory) {
   std::vector<double> values{1, 2};
   const double* memory = values.data();

@@ -77,7 +77,7 @@ void ShowFlags::prepare() {
 
 Tensor ShowFlags::ranked_tensor(const Any& value) const {
   const Tensor tensor = top_ > 0 ? tensor_in(value) : Tensor();
-  return tensor && tensor.rank() > 0 ? tensor : Tensor();
+  return tensor && tensor.rank() > 0 && is_scalar_dtype(tensor.dtype()) ? tensor : Tensor();
 }
 
 void ShowFlags::check_labels(const CallResults& results) const {

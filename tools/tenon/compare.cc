@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <set>
 #include <span>
@@ -34,10 +35,21 @@ std::string position(const Tensor& tensor, int64_t at) {
   return out.empty() ? out : cat("[", out, "]");
 }
 
-// For numbers that are not equal.
-bool beyond(double found, double expected, const Tolerance& tolerance) {
-  if (!std::isfinite(found) || !std::isfinite(expected)) return true;
-  return std::abs(expected - found) > tolerance.atol + tolerance.rtol * std::abs(expected);
+// For numbers that are not equal; of complex ones, the distance counts.
+template <class T>
+bool beyond(T found, T expected, const Tolerance& tolerance) {
+  const double difference = std::abs(expected - found);
+  if (!std::isfinite(difference)) return true;
+  return difference > tolerance.atol + tolerance.rtol * std::abs(expected);
+}
+
+bool both_nan(double found, double expected) {
+  return std::isnan(found) && std::isnan(expected);
+}
+
+bool same_complex(std::complex<double> found, std::complex<double> expected) {
+  const auto same = [](double f, double e) { return f == e || both_nan(f, e); };
+  return same(found.real(), expected.real()) && same(found.imag(), expected.imag());
 }
 
 // What single values differ by.
@@ -195,28 +207,36 @@ Difference compare(const Tensor& found, const Tensor& expected, const Tolerance&
     return out;
   }
   if (is_string_tensor(expected)) return compare_strings(found, expected);
-  out.exact = !expected.dtype().is_float();
+  const bool is_complex = expected.dtype().is_complex();
+  out.exact = !expected.dtype().is_float() && !is_complex;
   out.count = expected.count();
   const bool wide = expected.dtype() == i64 || expected.dtype() == u64;  // may not fit a double
   int64_t worst = -1, largest = -1;
   double worst_excess = 0;
-  for (int64_t i = 0; i < out.count; ++i) {
-    const double e = element_as_double(expected, i), f = element_as_double(found, i);
-    if (std::isnan(e) && std::isnan(f)) ++out.nans;
-    const bool same = wide ? word(expected, i) == word(found, i) : e == f;
-    if (same || (std::isnan(e) && std::isnan(f))) continue;
+  const auto consider = [&](int64_t i, auto f, auto e) {
     const double difference = std::abs(e - f);
     if (std::isfinite(difference) && difference > out.largest) {
       out.largest = difference;
       largest = i;
     }
-    if (!out.exact && !beyond(f, e, tolerance)) continue;
+    if (!out.exact && !beyond(f, e, tolerance)) return;
     ++out.mismatches;
     const double excess = std::isnan(difference) ? INFINITY : difference;
     if (worst < 0 || excess > worst_excess) {
       worst = i;
       worst_excess = excess;
     }
+  };
+  for (int64_t i = 0; i < out.count; ++i) {
+    if (is_complex) {
+      const auto e = element_as_complex(expected, i), f = element_as_complex(found, i);
+      if (!same_complex(f, e)) consider(i, f, e);
+      continue;
+    }
+    const double e = element_as_double(expected, i), f = element_as_double(found, i);
+    if (both_nan(f, e)) ++out.nans;
+    const bool same = wide ? word(expected, i) == word(found, i) : e == f;
+    if (!same && !both_nan(f, e)) consider(i, f, e);
   }
   if (worst >= 0) {
     out.equal = false;

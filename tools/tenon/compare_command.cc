@@ -132,7 +132,7 @@ struct CompareCommand {
     if (atol->count() > 0 || expected.dtype() == string_elements) return out;
     double greatest = 0;
     for (int64_t i = 0; i < expected.count(); ++i) {
-      const double magnitude = std::abs(element_as_double(expected, i));
+      const double magnitude = std::abs(element_as_complex(expected, i));
       if (std::isfinite(magnitude)) greatest = std::max(greatest, magnitude);
     }
     out.atol = 1e-5 * greatest;

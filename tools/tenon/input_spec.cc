@@ -61,15 +61,17 @@ Range parse_range(std::string_view spec, DataType dtype) {
           cat("LOW..HIGH, such as random:0..9, with LOW not above HIGH, both ", numbers_of(dtype)));
 }
 
+// Both parts of complex numbers lie within the range.
 Tensor random_tensor(const std::vector<int64_t>& shape, DataType dtype, const Range& range,
                      std::mt19937_64& generator) {
   Tensor tensor = allocate_tensor(shape, dtype);
+  dtype = part_of(dtype);
   const auto bytes = static_cast<size_t>(dtype.bytes());
-  auto* out = static_cast<char*>(tensor.data());
+  auto *out = static_cast<char*>(tensor.data()), *const end = out + tensor.bytes();
   const uint64_t span = static_cast<uint64_t>(range.high) - static_cast<uint64_t>(range.low);
   constexpr uint64_t kExact = uint64_t{1} << 53;  // integers up to here are doubles
   Ticker ticker;
-  for (int64_t i = 0, n = tensor.count(); i < n; ++i, out += bytes) {
+  for (; out < end; out += bytes) {
     // The generator's numbers are the same everywhere; the library's distributions are not.
     ticker.tick();
     const uint64_t drawn = generator();
@@ -135,7 +137,7 @@ Any random_value(const vm::Param& param, const GivenSizes& sizes, std::string_vi
   }
   const std::vector<int64_t> shape = random_shape(param, sizes, chosen);
   require_memory(param, shape);
-  const Range range = parse_range(spec, param.type.dtype);
+  const Range range = parse_range(spec, part_of(param.type.dtype));
   return random_tensor(shape, param.type.dtype, range, generator);
 }
 

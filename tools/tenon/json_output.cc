@@ -364,6 +364,12 @@ void write_element(JsonWriter& out, const Tensor& tensor, int64_t i) {
     write_float(out, element_as_double(tensor, i));
   } else if (dtype.is_float()) {
     write_float(out, static_cast<float>(element_as_double(tensor, i)));
+  } else if (dtype.is_complex()) {
+    const std::complex<double> number = element_as_complex(tensor, i);
+    out.begin_row();
+    for (const double part : {number.real(), number.imag()})
+      dtype == c64 ? write_float(out, static_cast<float>(part)) : write_float(out, part);
+    out.end_row();
   } else if (dtype.bytes() == 8) {  // may not fit a double
     uint64_t word;
     std::memcpy(&word, tensor.data_as<char>() + i * int64_t{sizeof word}, sizeof word);

@@ -21,9 +21,9 @@ struct Name {
   std::string_view text;
   DataType dtype;
 };
-constexpr Name kNames[] = {{"b1", boolean}, {"i1", i8},  {"i2", i16}, {"i4", i32},
-                           {"i8", i64},     {"u1", u8},  {"u2", u16}, {"u4", u32},
-                           {"u8", u64},     {"f2", f16}, {"f4", f32}, {"f8", f64}};
+constexpr Name kNames[] = {{"b1", boolean}, {"i1", i8},  {"i2", i16}, {"i4", i32},  {"i8", i64},
+                           {"u1", u8},      {"u2", u16}, {"u4", u32}, {"u8", u64},  {"f2", f16},
+                           {"f4", f32},     {"f8", f64}, {"c8", c64}, {"c16", c128}};
 
 // '<', or '|' for elements without a byte order.
 char byte_order(DataType dtype) {
@@ -74,12 +74,11 @@ struct Elements {
   bool big_endian;
 };
 std::optional<Elements> read_descr(std::string_view text) {
-  if (text.size() < 5 || text.front() != text[4] || (text[0] != '\'' && text[0] != '"')) {
-    return std::nullopt;
-  }
+  if (text.size() < 5 || (text[0] != '\'' && text[0] != '"')) return std::nullopt;
   if (std::string_view("<>|=").find(text[1]) == std::string_view::npos) return std::nullopt;
+  const std::string_view found = text.substr(2, text.find(text[0], 2) - 2);
   for (const Name& name : kNames) {
-    if (text.substr(2, 2) == name.text) {
+    if (found == name.text) {
       return Elements{name.dtype, text[1] == '>' && name.dtype.bytes() > 1};
     }
   }
@@ -87,10 +86,10 @@ std::optional<Elements> read_descr(std::string_view text) {
 }
 
 void reverse_bytes(const Tensor& tensor) {
-  const auto width = static_cast<size_t>(tensor.dtype().bytes());
+  const auto width = static_cast<size_t>(part_of(tensor.dtype()).bytes());
   Ticker ticker;
-  char* at = tensor.data_as<char>();
-  for (int64_t i = 0, n = tensor.count(); i < n; ++i, at += width) {
+  char *at = tensor.data_as<char>(), *const end = at + tensor.bytes();
+  for (; at < end; at += width) {
     ticker.tick();
     std::reverse(at, at + width);
   }
@@ -170,7 +169,9 @@ Tensor read_npy(ByteSource& in) {
   if (!elements && !strings) {
     throw Error(ErrorKind::Usage,
                 cat(path, ": dtype ", descr.substr(0, descr.find(',')), " is not supported"))
-        .expected("bool, integers of 8 to 64 bits, float16, float32, float64 or strings (U, S)");
+        .expected(
+            "bool, integers of 8 to 64 bits, float16, float32, float64, complex64, complex128 or "
+            "strings (U, S)");
   }
   const std::vector<int64_t> shape = read_shape(path, value_of(path, header, "'shape'"));
   size_t count = strings ? strings->bytes() : static_cast<size_t>(elements->dtype.bytes());

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "object/narrow_float.h"
+#include "object/tensor.h"
 #include "support/text.h"
 #include "tools/tenon/parse_number.h"
 
@@ -59,6 +60,7 @@ std::optional<double> parse_float(std::string_view text, DataType dtype) {
 }
 
 std::optional<Any> scalar_value(DataType dtype, std::string_view text) {
+  if (!is_scalar_dtype(dtype)) return std::nullopt;
   if (dtype.is_float()) {
     const auto number = parse_float(text, dtype);
     return number ? std::optional<Any>(*number) : std::nullopt;

@@ -27,6 +27,11 @@ std::string float_text(T value) {
   return std::isnan(value) ? "nan" : cat(value);
 }
 
+template <class T>
+std::string complex_text(std::complex<T> value) {
+  return cat("(", float_text(value.real()), ", ", float_text(value.imag()), ")");
+}
+
 }  // namespace
 
 double element_as_double(const Tensor& tensor, int64_t i) {
@@ -46,6 +51,12 @@ double element_as_double(const Tensor& tensor, int64_t i) {
   throw Error(ErrorKind::Unsupported, cat("elements of ", to_text(t), " cannot be read"));
 }
 
+std::complex<double> element_as_complex(const Tensor& tensor, int64_t i) {
+  const DataType t = tensor.dtype();
+  if (t == c64) return at<std::complex<float>>(tensor, i);
+  return t == c128 ? at<std::complex<double>>(tensor, i) : element_as_double(tensor, i);
+}
+
 std::string element_text(const Tensor& tensor, int64_t i) {
   const DataType t = tensor.dtype();
   if (t == string_elements) return quoted(Strings(tensor)[i]);
@@ -54,6 +65,8 @@ std::string element_text(const Tensor& tensor, int64_t i) {
   if (t == u64) return cat(at<uint64_t>(tensor, i));
   if (t == f64) return float_text(at<double>(tensor, i));
   if (t.is_float()) return float_text(static_cast<float>(element_as_double(tensor, i)));
+  if (t == c64) return complex_text(at<std::complex<float>>(tensor, i));
+  if (t == c128) return complex_text(at<std::complex<double>>(tensor, i));
   return cat(static_cast<int64_t>(element_as_double(tensor, i)));
 }
 

@@ -1,6 +1,7 @@
 // Values as text for people.
 #pragma once
 
+#include <complex>
 #include <string>
 #include <string_view>
 
@@ -12,7 +13,10 @@ namespace tenon::tool {
 
 // Element i of a tensor as a double; integers beyond 2^53 are rounded.
 double element_as_double(const Tensor& tensor, int64_t i);
-// Element i as it prints: "1.5", "true", "-3"; every NaN as "nan"; a string in quotes.
+// The same for complex numbers too; the imaginary part of other elements is 0.
+std::complex<double> element_as_complex(const Tensor& tensor, int64_t i);
+// Element i as it prints: "1.5", "true", "-3", "(1, -2)" for a complex number; every NaN as "nan";
+// a string in quotes.
 std::string element_text(const Tensor& tensor, int64_t i);
 
 inline constexpr int64_t kShownElements = 8;

@@ -78,6 +78,9 @@ inline std::optional<DLDataType> element_type(std::string_view name) {
       {"f8e5m2", {kDLFloat8_e5m2, 8, 1}},
       {"f8e5m2fnuz", {kDLFloat8_e5m2fnuz, 8, 1}},
       {"f8e8m0fnu", {kDLFloat8_e8m0fnu, 8, 1}},
+      {"c64", {kDLComplex, 64, 1}},
+      {"c128", {kDLComplex, 128, 1}},
+      {"string", {kDLOpaqueHandle, 64, 1}},  // of tensors only
   };
   const auto row = std::ranges::find(kRows, name, &Row::name);
   return row == std::end(kRows) ? std::nullopt : std::optional(row->dtype);

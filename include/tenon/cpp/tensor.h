@@ -1,6 +1,7 @@
 // Tensors. Included by tenon/tenon.h.
 #pragma once
 
+#include <complex>
 #include <cstring>
 #include <ranges>
 
@@ -9,7 +10,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// The dtype of tensors whose elements are Ts: bool, integers of 8 to 64 bits, float and double.
+/// The dtype of tensors whose elements are Ts: bool, integers of 8 to 64 bits, float, double, and
+/// std::complex of these two.
 /// Specialise it for a type of your own, such as a 16-bit float:
 ///
 ///   template <> inline constexpr DLDataType tenon::dtype_of<Half> = {kDLFloat, 16, 1};
@@ -20,6 +22,11 @@ inline constexpr DLDataType dtype_of = {std::same_as<T, bool>       ? kDLBool
                                         : std::signed_integral<T>   ? kDLInt
                                                                     : kDLOpaqueHandle,
                                         8 * sizeof(T), 1};
+
+template <class T>
+requires std::same_as<T, float> || std::same_as<T, double>
+inline constexpr DLDataType dtype_of<std::complex<T>> = {kDLComplex, 8 * sizeof(std::complex<T>),
+                                                         1};
 
 /// A type that has a dtype.
 template <class T>

@@ -12,7 +12,8 @@ void no_code(std::string_view what, DataType t) {
 llvm::Type* register_type(const ModuleWriter& m, DataType t) {
   if (is_tensor_dtype(t)) {
     if (t.is_bool()) return m.i1;
-    if (t.is_int()) return llvm::IntegerType::get(m.context, t.bits);
+    // Complex numbers are only moved.
+    if (t.is_int() || t.is_complex()) return llvm::IntegerType::get(m.context, t.bits);
     return t == f64 ? llvm::Type::getDoubleTy(m.context) : llvm::Type::getFloatTy(m.context);
   }
   no_code("elements", t);

@@ -27,11 +27,18 @@ std::vector<DataType> members(DtypeSet set) {
 
 std::string describe(DtypeSet set) {
   constexpr std::pair<DtypeSet, const char*> kNamed[] = {
-      {kSigned, "a signed integer"},  {kUnsigned, "an unsigned integer"},
-      {kFloats, "a float"},           {kInts, "an integer"},
-      {kNumbers, "a number"},         {kInts | kBools, "an integer or bool"},
-      {kOrdered, "bool or a number"}, {kAll, "any element type but string"},
-      {kData, "any element type"},    {kAny, "any type"}};
+      {kSigned, "a signed integer"},
+      {kUnsigned, "an unsigned integer"},
+      {kFloats, "a float"},
+      {kInts, "an integer"},
+      {kNumbers, "a number"},
+      {kInts | kBools, "an integer or bool"},
+      {kOrdered, "bool or a number"},
+      {kAll, "any element type but c64, c128 and string"},
+      {kAll | kStrings, "any element type but c64 and c128"},
+      {kElements, "any element type but string"},
+      {kData, "any element type"},
+      {kAny, "any type"}};
   for (const auto& [named, text] : kNamed) {
     if (set == named) return text;
   }

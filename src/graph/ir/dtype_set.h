@@ -17,10 +17,19 @@ constexpr DtypeSet operator|(DtypeSet a, DtypeSet b) {
 }
 
 // The type of each bit, from the lowest. A type without a bit is in no set but kAny.
-inline constexpr DataType kDtypes[] = {
-    boolean, i8,       i16,      i32,        i64,    u8,         u16,       u32,
-    u64,     f16,      bf16,     f32,        f64,    i2,         i4,        u2,
-    u4,      f4e2m1fn, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, string_elements};
+inline constexpr DataType kDtypes[] = {boolean,   i8,
+                                       i16,       i32,
+                                       i64,       u8,
+                                       u16,       u32,
+                                       u64,       f16,
+                                       bf16,      f32,
+                                       f64,       i2,
+                                       i4,        u2,
+                                       u4,        f4e2m1fn,
+                                       f8e4m3fn,  f8e4m3fnuz,
+                                       f8e5m2,    f8e5m2fnuz,
+                                       f8e8m0fnu, c64,
+                                       c128,      string_elements};
 
 // The set of one type; empty if no bit represents the type.
 constexpr DtypeSet only(DataType dtype) {
@@ -45,10 +54,12 @@ inline constexpr DtypeSet kInts = kSigned | kUnsigned;
 inline constexpr DtypeSet kNumbers = kInts | kFloats;
 inline constexpr DtypeSet kNarrow = kNarrowInts | kNarrowFloats;  // for storage: moved and cast
 inline constexpr DtypeSet kOrdered = kNumbers | kBools;
-inline constexpr DtypeSet kAll = kOrdered | kNarrow;  // those of tensors of numbers
+inline constexpr DtypeSet kAll = kOrdered | kNarrow;  // whatever can be cast
+inline constexpr DtypeSet kComplex = only(c64) | only(c128);
+inline constexpr DtypeSet kElements = kAll | kComplex;  // those of tensors of numbers
 inline constexpr DtypeSet kStrings = only(string_elements);
-inline constexpr DtypeSet kData = kAll | kStrings;  // whatever is only moved
-inline constexpr DtypeSet kAny{0xffffffff};         // including types without a bit
+inline constexpr DtypeSet kData = kElements | kStrings;  // whatever is only moved
+inline constexpr DtypeSet kAny{0xffffffff};              // including types without a bit
 
 bool contains(DtypeSet set, DataType dtype);
 // The types of the set in the order of their bits.

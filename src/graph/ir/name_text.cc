@@ -168,6 +168,10 @@ std::string element_text(DataType dtype, const void* e) {
     const auto v = static_cast<float>(narrow_value(dtype, bits));
     return std::isnan(v) ? nan_text(bits, narrow_bits(dtype, NAN)) : with_point(cat(v));
   }
+  if (const DataType part = part_of(dtype); part != dtype) {
+    const char* real = static_cast<const char*>(e);
+    return cat("(", element_text(part, real), ", ", element_text(part, real + part.bytes()), ")");
+  }
   // Other element types: their bytes.
   std::string out = "0x";
   for (int64_t i = dtype.bytes(); i-- > 0;) {

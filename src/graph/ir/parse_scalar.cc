@@ -169,6 +169,10 @@ int64_t ScalarParser::literal_bits(DataType dtype) {
     return loop::float_bits(std::isnan(v) || dtype == f64 ? v : loop::round_to(dtype, v));
   }
   int64_t v = p_.int_value("a literal");
+  if (dtype.is_complex()) {
+    if (v != 0) p_.fail_at(at, cat("a literal of ", to_text(dtype), " is not 0"), "0");
+    return 0;
+  }
   if (wrap_to(dtype, v) != v) p_.fail_at(at, cat(v, " doesn't fit ", to_text(dtype)));
   return v;
 }

@@ -151,6 +151,11 @@ std::optional<DataType> Parser::element_type(const Token& t) {
   return d && is_tensor_dtype(*d) ? d : std::nullopt;
 }
 
+std::optional<DataType> Parser::scalar_element_type(const Token& t) {
+  auto d = element_type(t);
+  return d && is_scalar_dtype(*d) ? d : std::nullopt;
+}
+
 std::optional<DataType> Parser::tensor_element_type(const Token& t) {
   return t.word(kStringElements) ? string_elements : element_type(t);
 }
@@ -316,7 +321,11 @@ TypeRef Parser::plain_type() {
     forget_type_params(f->type_params);
     return f;
   }
-  if (auto d = element_type(t)) return scalar_type(*d);
+  if (auto d = scalar_element_type(t)) return scalar_type(*d);
+  if (auto d = element_type(t)) {
+    throw error_at(t, cat("there are no scalars of ", to_text(*d)))
+        .help(cat("tensor[", to_text(*d), "] has one element"));
+  }
   if (type_vars_.contains(t.text)) return type_var(t.text);
   if (t.text == "string") return string_type();
   auto arity = adt_arity_.find(t.text);

@@ -91,6 +91,14 @@ double Parser::float_value(DataType dtype) {
 }
 
 void Parser::element(DataType dtype, void* out) {
+  if (const DataType part = part_of(dtype); part != dtype) {
+    expect("(", "before the real part of a complex number");
+    element(part, out);
+    expect(",", "before the imaginary part");
+    element(part, static_cast<char*>(out) + part.bytes());
+    expect(")", "after a complex number");
+    return;
+  }
   if (dtype.is_float()) {
     Token first = peek();
     double v = float_value(dtype);
@@ -156,7 +164,7 @@ bool Parser::starts_constant() const {
     case TokenKind::kWord:
       return t.text == "true" || t.text == "false" || t.text == "inf" || t.text == "nan" ||
              t.text == "tensor" || (t.text == "shape" && peek(1).is("[")) ||
-             (element_type(t) && peek(1).is("("));
+             (scalar_element_type(t) && peek(1).is("("));
     default:
       return false;
   }
@@ -193,7 +201,7 @@ Operand Parser::constant_(const TypeRef& expected) {
     }
     return constant_shape(Shape(dims));
   }
-  if (const auto stated = element_type(t)) {
+  if (const auto stated = scalar_element_type(t)) {
     take();
     take();
     const Operand number = scalar_constant(*stated);

@@ -180,7 +180,9 @@ class Parser {
   DataType dtype();
   // The element type that the word names, if tensors may have it.
   static std::optional<DataType> element_type(const Token& t);
-  // The same, or that of string tensors.
+  // The same, if there are scalars of it.
+  static std::optional<DataType> scalar_element_type(const Token& t);
+  // The element type that the word names, or that of string tensors.
   static std::optional<DataType> tensor_element_type(const Token& t);
   Array<String> type_params();  // known until they are forgotten
   void forget_type_params(const Array<String>& names);

@@ -438,8 +438,9 @@ class Printer {
     std::string out = graph::to_text(TypeRef(tensor_type(t.dtype(), shape)));
     std::string as = name.empty() ? "" : " as " + quoted(name);
     if (is_string_tensor(t)) return out + strings(t) + as;
-    if (t.count() > kMaxInlineElements) {
-      if (options_.weights_path.empty()) return out + "{...}" + as;
+    const bool is_large = t.count() > kMaxInlineElements;
+    if (is_large && options_.weights_path.empty()) return out + "{...}" + as;
+    if (is_large && weight_file_holds(t.dtype())) {
       std::string key = weights_->key(t, name);
       return out + " from " + quoted(key) + (key == name ? "" : as);
     }
@@ -453,8 +454,7 @@ class Printer {
     return out + "}" + as;
   }
 
-  // Weight files hold numbers, so that text holds all strings of a constant if it is to be
-  // complete.
+  // Weight files don't hold strings, so that text holds all of a constant if it is to be complete.
   std::string strings(const Tensor& t) const {
     if (t.count() > kMaxInlineElements && options_.weights_path.empty()) return "{...}";
     const Strings elements(t);
@@ -508,7 +508,7 @@ void save_module(const Module& module, const std::string& path) {
   p.module(module);
   std::string text = p.take();
   if (weights.list.empty()) {
-    text = to_text(module);
+    text.erase(0, text.find("\n\n") + 2);  // the line that names the weight file
   } else {
     write_weights(weights_path(path), weights.list);
   }

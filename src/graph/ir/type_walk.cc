@@ -274,7 +274,7 @@ void require_consistent(const TypeRef& type) {
     }
   } else if (const auto* s = type_as<ScalarType>(type)) {
     require(s->value_known || s->value.is_const());
-    if (!is_tensor_dtype(s->dtype)) {
+    if (!is_scalar_dtype(s->dtype)) {
       throw Error(ErrorKind::Usage, cat("there are no scalars of ", to_text(s->dtype)));
     }
   } else if (const auto* h = type_as<ShapeType>(type)) {

@@ -32,6 +32,7 @@ constexpr NamedDtype kDtypes[] = {
     {"F32", f32},
     {"F64", f64},
     {"BF16", bf16},
+    {"C64", c64},
     {"F8_E4M3", f8e4m3fn},
     {"F8_E5M2", f8e5m2},
     {"F8_E8M0", f8e8m0fnu},
@@ -43,6 +44,14 @@ constexpr NamedDtype kDtypes[] = {
     {"U2", u2},
     {"U4", u4},
 };
+
+// Null for a type that safetensors don't have.
+const char* name_of(DataType dtype) {
+  for (const NamedDtype& d : kDtypes) {
+    if (dtype == d.dtype) return d.name;
+  }
+  return nullptr;
+}
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
   throw Error(ErrorKind::Damaged, cat(path, " is not a weight file"))
@@ -184,6 +193,10 @@ WeightFile::WeightFile(const std::string& path) {
   });
 }
 
+bool weight_file_holds(DataType dtype) {
+  return name_of(dtype) != nullptr;
+}
+
 Tensor WeightFile::find(std::string_view key) const {
   auto at = tensors_.find(key);
   return at == tensors_.end() ? Tensor() : at->second;
@@ -200,10 +213,7 @@ void write_weights(OutputFile& out, const std::vector<std::pair<std::string, Ten
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   int64_t offset = 0;
   for (const auto& [key, tensor] : tensors) {
-    const char* name = nullptr;
-    for (const NamedDtype& d : kDtypes) {
-      if (tensor.dtype() == d.dtype) name = d.name;
-    }
+    const char* name = name_of(tensor.dtype());
     if (!name) {
       throw Error(ErrorKind::Usage, cat("a weight file can't hold '", key, "'"))
           .found(to_text(tensor));

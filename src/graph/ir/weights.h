@@ -15,6 +15,9 @@
 
 namespace tenon::graph {
 
+// Whether tensors of this type can be written to a weight file.
+bool weight_file_holds(DataType dtype);
+
 class WeightFile {
  public:
   // Reads the whole file into memory that its tensors share, which is polled and counts for the

@@ -97,7 +97,7 @@ Values absolute(const InferContext& cx, const TensorType& result) {
 
 TypeRef infer_bit_cast(InferContext& cx) {
   const DataType from = cx.tensor(0).dtype, to = cx.attr_dtype("dtype");
-  if (!contains(kNumbers, to) || to.bits != from.bits) {
+  if (!contains(kNumbers | kComplex, to) || to.bits != from.bits) {
     cx.fail(cat("'dtype' is ", to_text(to), ", expected a number of ", int{from.bits}, " bits"));
   }
   return tensor_type(to, dims_of(cx.tensor(0)));
@@ -241,7 +241,7 @@ void register_elementwise(OperatorTable& table) {
   table.add(
       pointwise({.name = "bit_cast",
                  .kind = OpKind::kElementwise,
-                 .operands = {{"x", kNumbers}},
+                 .operands = {{"x", kNumbers | kComplex}},
                  .attrs = {{"dtype", AttrKind::kDType, nullptr, "of the result, as wide as x's"}},
                  .summary = "the bits of x as another dtype; a signalling NaN may become quiet",
                  .infer = infer_bit_cast,

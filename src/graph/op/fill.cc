@@ -233,7 +233,7 @@ loop::ComputeRef lower_trilu(const LowerContext& cx) {
     // The offset may be any i64; adding to it could overflow.
     Scalar distance = i[i.size() - 1] - i[i.size() - 2];
     Scalar kept = upper ? le(k, distance) : le(distance, k);
-    return select(kept, load(x, i), number(x->dtype, 0));
+    return select(kept, load(x, i), loop::zero(x->dtype));
   })});
 }
 
@@ -307,7 +307,7 @@ void register_fill(OperatorTable& table) {
   table.add(
       {.name = "trilu",
        .kind = OpKind::kMovement,
-       .operands = {{"x", kOrdered}, {"k", only(i64), OperandSpec::kOptional}},
+       .operands = {{"x", kOrdered | kComplex}, {"k", only(i64), OperandSpec::kOptional}},
        .attrs = {{"upper", AttrKind::kBool, "true", "keep the upper triangle, else the lower"}},
        .summary = "one triangle of the last two axes, 0 elsewhere; k shifts the diagonal",
        .infer = infer_trilu,

@@ -96,13 +96,13 @@ bool is_known_tensor(const TypeRef& type) {
   return known_tensor(type) != nullptr;
 }
 
-// Whether a constant can be a literal.
-bool is_single_number(const Constant& constant) {
-  if (auto tensor = constant.value.try_as<Tensor>()) return tensor->count() == 1;
-  return constant.type.as<ScalarType>() != nullptr;
-}
-
 }  // namespace
+
+bool may_be_literal(const TypeRef& type) {
+  if (type.as<ScalarType>()) return true;
+  const TensorType* t = known_tensor(type);
+  return t && !t->dtype.is_complex() && product(t->dims.to_vector()).is_const(1);
+}
 
 std::optional<Obstacle> find_obstacle(const FunctionExpr& f) {
   for (const VarRef& param : f.params) {
@@ -119,8 +119,8 @@ std::optional<Obstacle> find_obstacle(const FunctionExpr& f) {
     if (!op->lower) return Obstacle{binding->span, cat("operator '", op->name, "'")};
     for (const Operand& arg : call->args) {
       auto* constant = arg ? arg.as<Constant>() : nullptr;
-      if (constant && !is_single_number(*constant)) {
-        return Obstacle{binding->span, "a constant of several elements"};
+      if (constant && !may_be_literal(constant->type)) {
+        return Obstacle{binding->span, "a constant of several elements, or of complex numbers"};
       }
     }
     const TypeRef& type = binding->var->type;

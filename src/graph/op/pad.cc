@@ -94,7 +94,7 @@ loop::ComputeRef lower_pad(const LowerContext& cx) {
     const BufferRef* fill = cx.info().has(1) ? &cx.input(1) : nullptr;
     return select(
         inside, element,
-        fill ? load(*fill, Indices((*fill)->shape.size(), index(0))) : number(x->dtype, 0));
+        fill ? load(*fill, Indices((*fill)->shape.size(), index(0))) : loop::zero(x->dtype));
   })});
 }
 

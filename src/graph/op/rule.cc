@@ -129,7 +129,8 @@ int64_t Random::between(int64_t low, int64_t high) {
 
 DataType Random::dtype(DtypeSet set) {
   std::vector<DataType> numbers = members(set);
-  std::erase(numbers, string_elements);  // what runs samples fills them with numbers
+  // What runs samples fills them with numbers.
+  std::erase_if(numbers, [](DataType t) { return t == string_elements || t.is_complex(); });
   return pick(numbers);
 }
 

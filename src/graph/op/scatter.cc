@@ -25,7 +25,7 @@ Reduction reduction_of(const InferContext& cx) {
 void require_operands(InferContext& cx) {
   const TensorType& x = cx.tensor(0);
   require_same_dtype(cx, 2, 0);
-  if (reduction_of(cx) != Reduction::kNone && (x.dtype.is_bool() || x.dtype == string_elements)) {
+  if (reduction_of(cx) != Reduction::kNone && !contains(kNumbers | kNarrow, x.dtype)) {
     cx.fail(
         cat("'reduction' is \"", cx.attr_string("reduction"), "\", but 'x' is ", to_text(x.dtype)));
   }

@@ -213,7 +213,7 @@ Values range_count_values(const InferContext& cx, const TensorType&) {
 
 void register_search(OperatorTable& table) {
   constexpr auto kOptional = OperandSpec::kOptional;
-  table.add(packed("nonzero", "tenon.nonzero", {{"x", kAll}}, {},
+  table.add(packed("nonzero", "tenon.nonzero", {{"x", kElements}}, {},
                    "the indices of elements that are not 0, one column each (i64)", infer_nonzero,
                    sample_nonzero));
   table.add(packed("topk", "tenon.topk", {{"x", kNumbers}},
@@ -223,13 +223,13 @@ void register_search(OperatorTable& table) {
                     {"sorted", AttrKind::kBool, "true", "sort the results, else any order"}},
                    "the k greatest or least elements and their indices; of equal ones the first",
                    infer_topk, sample_topk));
-  table.add(packed("compress", "tenon.compress", {{"x", kAll}, {"condition", kBools}},
+  table.add(packed("compress", "tenon.compress", {{"x", kElements}, {"condition", kBools}},
                    {{"axis", AttrKind::kInt, "0", "to select along"},
                     {"flatten", AttrKind::kBool, "false", "select from the flattened elements"}},
                    "the slices of x whose condition is true; those beyond it are dropped",
                    infer_compress, sample_compress));
   table.add(packed(
-      "unique", "tenon.unique", {{"x", kOrdered}},
+      "unique", "tenon.unique", {{"x", kOrdered | kComplex}},
       {{"axis", AttrKind::kInt, "0", "of the slices"},
        {"flatten", AttrKind::kBool, "false", "compare the flattened elements"},
        {"sorted", AttrKind::kBool, "true", "sort the slices, else keep their order of appearance"}},
@@ -245,7 +245,7 @@ void register_search(OperatorTable& table) {
                      "boxes are [x, y, width, height] and not two corners [y, x, y, x]"}},
                    "boxes [B, N, 4] that don't overlap a better one, as (batch, class, box)",
                    infer_non_max_suppression, sample_non_max_suppression));
-  table.add(packed("append", "tenon.append", {{"x", kAll}, {"row", kAll}}, {},
+  table.add(packed("append", "tenon.append", {{"x", kElements}, {"row", kElements}}, {},
                    "x [n, s...] with the row [s...] appended; in place at x's last use",
                    infer_append, sample_append));
   table.add(packed("reshape_dims", "tenon.shape.reshape",

@@ -290,8 +290,7 @@ class Fuser : public Rewriter {
     }
   }
 
-  // Makes the group a function of its outside operands. Constants of one element stay inside and
-  // become literals.
+  // Makes the group a function of its outside operands. Constants that may be literals stay inside.
   Operand emit(const Group& group) {
     std::vector<Operand> outside;
     Outline outline;
@@ -302,7 +301,7 @@ class Fuser : public Rewriter {
     for (const auto& member : group.members) known.insert(member->var.get());
     for (const auto& member : group.members) {
       for (const Operand& arg : member->value.as<Call>()->args) {
-        if (!arg || (arg.is<Constant>() && is_single_element(type_of(arg)))) continue;
+        if (!arg || (arg.is<Constant>() && may_be_literal(type_of(arg)))) continue;
         if (!known.insert(arg.get()).second) continue;
         outline.param(arg, cat("p", outside.size()), type_of(arg));
         outside.push_back(mapped(arg));

@@ -13,7 +13,8 @@ namespace {
 // The element type of a tensor of rank 0 that carries no size; nothing for other types.
 std::optional<DataType> number_type(const TypeRef& type) {
   const auto* tensor = type.as<TensorType>();
-  const bool is_number = tensor && tensor->rank == 0 && !tensor->value_known;
+  const bool is_number =
+      tensor && tensor->rank == 0 && !tensor->value_known && is_scalar_dtype(tensor->dtype);
   return is_number ? std::optional(tensor->dtype) : std::nullopt;
 }
 
@@ -26,7 +27,7 @@ bool is_size(const TypeRef& type) {
 // A constant of rank 0 as a scalar; null for other operands.
 Operand constant_scalar(const Operand& operand) {
   const Tensor tensor = constant_tensor(operand);
-  if (!tensor || tensor.rank() != 0) return nullptr;
+  if (!tensor || tensor.rank() != 0 || !is_scalar_dtype(tensor.dtype())) return nullptr;
   const DataType dtype = tensor.dtype();
   const int64_t bits = loop::scalar_load(dtype, tensor.data());
   if (dtype.is_float()) return constant_float(dtype, loop::as_float(bits));

@@ -115,7 +115,7 @@ Tensor NodeContext::constant_of(const Operand& x) const {
 std::optional<double> NodeContext::number(const Operand& x) const {
   if (auto list = ints(x); list && list->size() == 1) return static_cast<double>((*list)[0]);
   Tensor t = constant_of(x);
-  if (t && t.count() == 1 && t.dtype() != string_elements) return element(t, 0);
+  if (t && t.count() == 1 && is_scalar_dtype(t.dtype())) return element(t, 0);
   return std::nullopt;
 }
 
@@ -534,9 +534,14 @@ Tensor make_tensor(DataType dtype, const Ints& shape, const std::vector<double>&
   Tensor t = Tensor::empty(std::span<const int64_t>(shape), dtype);
   TENON_ASSERT(t.count() == static_cast<int64_t>(values.size()), "values of another shape");
   auto* next = static_cast<char*>(t.data());
+  const DataType part = part_of(dtype);
+  const auto put = [&](double v) {
+    loop::scalar_store(part, next, loop::scalar_cast(part, f64, loop::float_bits(v)));
+    next += part.bytes();
+  };
   for (double v : values) {
-    loop::scalar_store(dtype, next, loop::scalar_cast(dtype, f64, loop::float_bits(v)));
-    next += dtype.bytes();
+    put(v);
+    if (dtype.is_complex()) put(0);
   }
   return t.as_read_only();
 }

@@ -32,7 +32,7 @@ Dim scaled(NodeContext& cx, const Dim& size, double scale) {
 // Constant scales, one per axis; nullopt if they are computed.
 std::optional<std::vector<double>> floats_of(NodeContext& cx, const Operand& x) {
   Tensor t = cx.constant_of(x);
-  if (!t) return std::nullopt;
+  if (!t || !t.dtype().is_float()) return std::nullopt;
   std::vector<double> out;
   for (int64_t i = 0; i < t.count(); ++i) out.push_back(element(t, i));
   return out;

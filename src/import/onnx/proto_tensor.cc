@@ -144,8 +144,10 @@ class Taker {
     }
     switch (proto_.data_type()) {
       case schema::TensorProto::FLOAT:
+      case schema::TensorProto::COMPLEX64:
         return whole(*proto_.mutable_float_data(), "float_data", dims);
       case schema::TensorProto::DOUBLE:
+      case schema::TensorProto::COMPLEX128:
         return whole(*proto_.mutable_double_data(), "double_data", dims);
       case schema::TensorProto::INT64:
         return whole(*proto_.mutable_int64_data(), "int64_data", dims);
@@ -160,10 +162,12 @@ class Taker {
     }
   }
 
-  // Takes over the memory of a field whose elements have the tensor's layout.
+  // Takes over the memory of a field whose elements, or pairs of them, have the tensor's layout.
   template <class F>
   Tensor whole(F& field, const char* name, const std::vector<int64_t>& dims) {
-    if (field.size() != count_) throw wrong_count(name, field.size(), "elements", count_);
+    const int64_t wanted = bytes_ / static_cast<int64_t>(sizeof(typename F::value_type));
+    if (field.size() != wanted)
+      throw wrong_count(name, static_cast<uint64_t>(field.size()), "elements", wanted);
     F taken;
     taken.Swap(&field);
     return over({own(std::move(taken), static_cast<size_t>(bytes_)), 0}, dims);

@@ -126,7 +126,7 @@ TEST_F(RefusalsOfShapes, Creation) {
        "the number of an element type"},
   });
   unsupported({
-      {"EyeLike", 17, {"f 2 2"}, {M::integer("dtype", 14)}, "dtype=complex64 is not implemented"},
+      {"EyeLike", 17, {"f 2 2"}, {M::integer("dtype", 27)}, "dtype=float6e2m3 is not implemented"},
       {"ConstantOfShape",
        17,
        {"= 2"},

@@ -304,8 +304,8 @@ TEST_F(RefusalsOfComputation, Elementwise) {
        "up, down or nearest"},
   });
   unsupported({
-      {"Cast", 5, {"f 2"}, {M::text("to", "COMPLEX64")}, "to=complex64 not implemented"},
-      {"Cast", 17, {"f 2"}, {M::integer("to", 14)}, "to=complex64 is not implemented"},
+      {"Cast", 5, {"f 2"}, {M::text("to", "FLOAT6")}, "to=float6 not implemented"},
+      {"Cast", 17, {"f 2"}, {M::integer("to", 27)}, "to=float6e2m3 is not implemented"},
   });
 }
 

@@ -88,13 +88,37 @@ TEST(TensorFile, RefusesSizesThatOverflow) {
 
 TEST(TensorFile, RefusesTypesByName) {
   schema::TensorProto t;
-  t.set_data_type(schema::TensorProto::COMPLEX64);
+  t.set_data_type(schema::TensorProto::FLOAT6E2M3);
   t.add_dims(1);
-  t.add_float_data(1);
-  t.add_float_data(2);
+  t.add_int32_data(1);
   Error e = error_of([&] { decode_tensor(bytes_of(t), "x.pb"); });
   EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
-  EXPECT_EQ(e.render(), "error: x.pb: complex64 is not implemented");
+  EXPECT_EQ(e.render(), "error: x.pb: float6e2m3 is not implemented");
+}
+
+TEST(TensorFile, ComplexNumbersArePairs) {
+  schema::TensorProto t;
+  t.set_data_type(schema::TensorProto::COMPLEX64);
+  t.add_dims(2);
+  for (const float part : {1.0F, -2.0F, 0.5F}) t.add_float_data(part);
+  EXPECT_EQ(error_of([&] { decode_tensor(bytes_of(t), "x.pb"); }).render(),
+            R"(error: x.pb: tensor '' is damaged
+  where     float_data
+  found     3 elements
+  expected  4 elements   for 2 elements of c64)");
+  t.add_float_data(4);
+  const Tensor x = decode_tensor(bytes_of(t), "x.pb");
+  EXPECT_EQ(x.dtype(), c64);
+  EXPECT_EQ(x.count(), 2);
+  EXPECT_EQ(x.data_as<float>()[1], -2);
+  EXPECT_EQ(x.data_as<float>()[3], 4);
+
+  schema::TensorProto wide;
+  wide.set_data_type(schema::TensorProto::COMPLEX128);
+  for (const double part : {1.5, -2.5}) wide.add_double_data(part);
+  const Tensor y = decode_tensor(bytes_of(wide), "y.pb");
+  EXPECT_EQ(y.dtype(), c128);
+  EXPECT_EQ(y.data_as<double>()[1], -2.5);
 }
 
 TEST(TensorFile, ElementsNarrowerThanAByteArePackedInFiles) {

@@ -33,6 +33,13 @@ TEST(Nonzero, OfAScalarHasOneRow) {
   EXPECT_EQ(shape_of(result("tenon.nonzero", floats({0, 4}, {}))), (Ints{2, 0}));
 }
 
+TEST(Nonzero, OfComplexNumbersTakesBothParts) {
+  const Tensor x = tensor<float>(c64, {4}, {0, 0, 0, 2, -0.0f, 0, NAN, 0});
+  EXPECT_EQ(data_of<int64_t>(result("tenon.nonzero", x)), (Ints{1, 3}));
+  const Tensor y = tensor<double>(c128, {3}, {0, 1, 0, 0, 1, 0});
+  EXPECT_EQ(data_of<int64_t>(result("tenon.nonzero", y)), (Ints{0, 2}));
+}
+
 TEST(Topk, TakesTheGreatestInOrderAndTheFirstOfEqualOnes) {
   Tensor x = floats({2, 4}, {1, 3, 3, 2, 5, 5, 4, NAN});
   EXPECT_EQ(data_of<int64_t>(part(1, "tenon.topk", x, 2, -1, true, true)), (Ints{1, 2, 3, 0}));
@@ -77,6 +84,14 @@ TEST(Unique, KeepsTheOrderOfAppearance) {
   EXPECT_EQ(data_of<int64_t>(part(1, "tenon.unique", x, 0, true, false)), (Ints{0, 1, 3, 4}));
   EXPECT_EQ(data_of<int64_t>(part(2, "tenon.unique", x, 0, true, false)), (Ints{0, 1, 1, 2, 3, 2}));
   EXPECT_EQ(data_of<int64_t>(part(3, "tenon.unique", x, 0, true, false)), (Ints{1, 2, 2, 1}));
+}
+
+TEST(Unique, OrdersComplexNumbersByTheirParts) {
+  const Tensor x = tensor<double>(c128, {5}, {2, 1, 1, 5, 2, 0, 1, 5, 1, -1});
+  EXPECT_EQ(data_of<double>(part(0, "tenon.unique", x, 0, true, true)),
+            (std::vector<double>{1, -1, 1, 5, 2, 0, 2, 1}));
+  EXPECT_EQ(data_of<int64_t>(part(1, "tenon.unique", x, 0, true, true)), (Ints{4, 1, 2, 0}));
+  EXPECT_EQ(data_of<int64_t>(part(2, "tenon.unique", x, 0, true, true)), (Ints{3, 1, 2, 1, 0}));
 }
 
 TEST(Unique, ComparesSlices) {
@@ -268,6 +283,9 @@ TEST(Arguments, AreCheckedBeforeTheyAreRead) {
   EXPECT_EQ(failure("tenon.nonzero", none), "tenon.nonzero: 'x' is absent");
   Tensor packed = Tensor::empty(std::vector<int64_t>{2}, DataType(kDLInt, 8, 4));
   EXPECT_EQ(failure("tenon.nonzero", packed), "tenon.nonzero: 'x' is i8x4, which it can't take");
+  const Tensor complex = tensor<float>(c64, {1}, {1, 2});
+  EXPECT_EQ(failure("tenon.topk", complex, 1, 0, true, true),
+            "tenon.topk: 'x' is c64, which it can't take");
 }
 
 // Every function that takes time or memory, on enough elements for both.

@@ -49,7 +49,7 @@ Tensor take(const Tensor& x, int64_t axis, std::span<const int64_t> indices) {
 // i64[rank, count] (rank 1 for a scalar): the indices of nonzero elements in row-major order, one
 // column per element.
 Tensor nonzero(const Tensor& x) {
-  require_host("tenon.nonzero", "x", x);
+  require_elements("tenon.nonzero", "x", x);
   const char* data = static_cast<const char*>(x.data());
   int64_t bytes = x.dtype().bytes(), count = x.count();
   Scratch<int64_t> found;
@@ -123,7 +123,7 @@ Array<Any> topk(const Tensor& x, int64_t k, int64_t axis, int64_t largest, int64
 // The slices along `axis` (elements of the flattened tensor if `flatten`) whose entry in
 // `condition` is true. `condition` is a list of booleans, which may be shorter than the axis.
 Tensor compress(const Tensor& given, const Tensor& condition, int64_t axis, int64_t flatten) {
-  require_host("tenon.compress", "x", given);
+  require_elements("tenon.compress", "x", given);
   require_host("tenon.compress", "condition", condition);
   if (!condition.dtype().is_bool() || condition.rank() != 1) {
     fail("tenon.compress", cat("'condition' is ", to_text(condition), ", expected bool of rank 1"));
@@ -159,24 +159,28 @@ Array<Any> unique_of_empty(const Tensor& x, int64_t axis) {
 
 // [values, first, inverse, counts] of the distinct slices along `axis` (elements if `flatten`), in
 // increasing order or, without `sorted`, in order of appearance. NaNs are equal to each other.
+// Complex numbers are ordered by their real parts, then by their imaginary parts.
 Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t sorted) {
-  require_host("tenon.unique", "x", given);
+  require_elements("tenon.unique", "x", given);
   Tensor x = flattened(given, flatten != 0);
   axis = flatten ? 0 : axis_of("tenon.unique", axis, x);
   if (x.count() == 0) return unique_of_empty(x, axis);
   Slices s(x, axis);
+  // A complex number is two floats of its slice.
+  const DataType part = part_of(x.dtype());
+  s.inner *= x.dtype().bytes() / part.bytes();
   // keys[j]: the keys of slice j, in row-major order.
   size_t n = static_cast<size_t>(s.n), width = static_cast<size_t>(s.outer * s.inner);
   Scratch<uint64_t> keys(n * width);
   const char* data = static_cast<const char*>(x.data());
-  int64_t bytes = x.dtype().bytes();
+  int64_t bytes = part.bytes();
   Ticker ticker;
   for (int64_t o = 0; o < s.outer; ++o) {
     for (int64_t j = 0; j < s.n; ++j) {
       for (int64_t i = 0; i < s.inner; ++i) {
         ticker.tick();
         keys[static_cast<size_t>(j) * width + static_cast<size_t>(o * s.inner + i)] =
-            element_key(x.dtype(), data + ((o * s.n + j) * s.inner + i) * bytes);
+            element_key(part, data + ((o * s.n + j) * s.inner + i) * bytes);
       }
     }
   }

@@ -26,12 +26,24 @@ void fail(std::string_view function, const std::string& what) {
   throw Error(ErrorKind::Runtime, cat(function, ": ", what));
 }
 
-void require_host(std::string_view function, std::string_view name, const Tensor& t) {
+namespace {
+
+[[gnu::cold]] void fail_dtype(std::string_view function, std::string_view name, const Tensor& t) {
+  fail(function, cat("'", name, "' is ", to_text(t.dtype()), ", which it can't take"));
+}
+
+}  // namespace
+
+void require_elements(std::string_view function, std::string_view name, const Tensor& t) {
   if (!t) fail(function, cat("'", name, "' is absent"));
   if (t.device().device_type != kDLCPU) fail(function, cat("'", name, "' is not on the host"));
   if (!t.compact()) fail(function, cat("'", name, "' is not compact"));
-  if (!is_tensor_dtype(t.dtype()))
-    fail(function, cat("'", name, "' is ", to_text(t.dtype()), ", which it can't take"));
+  if (!is_tensor_dtype(t.dtype())) fail_dtype(function, name, t);
+}
+
+void require_host(std::string_view function, std::string_view name, const Tensor& t) {
+  require_elements(function, name, t);
+  if (t.dtype().is_complex()) fail_dtype(function, name, t);
 }
 
 void require_floats(std::string_view function, std::string_view name, const Tensor& t) {
@@ -107,6 +119,10 @@ uint64_t element_key(DataType dtype, const void* element) {
 }
 
 bool is_nonzero(DataType dtype, const void* element) {
+  if (const DataType part = part_of(dtype); part != dtype) {
+    const char* real = static_cast<const char*>(element);
+    return is_nonzero(part, real) || is_nonzero(part, real + part.bytes());
+  }
   uint64_t bits = bits_of(dtype, element);
   if (dtype.is_narrow_float()) return narrow_value(dtype, static_cast<uint16_t>(bits)) != 0;
   return (dtype.is_float() ? bits & ~(uint64_t{1} << (dtype.bits - 1)) : bits) != 0;

@@ -17,8 +17,9 @@ namespace tenon::argument {
 // Throws a Runtime error: "tenon.topk: what".
 [[noreturn]] void fail(std::string_view function, const std::string& what);
 
-// Requires that the tensor lies on the host, is compact, and has a dtype of numbers or booleans of
-// whole bytes.
+// Requires that the tensor lies on the host, is compact, and isn't of strings.
+void require_elements(std::string_view function, std::string_view name, const Tensor& t);
+// The same, and that its elements are single numbers or booleans.
 void require_host(std::string_view function, std::string_view name, const Tensor& t);
 // The same for f32 or f64, and their elements, which may be unaligned.
 void require_floats(std::string_view function, std::string_view name, const Tensor& t);
@@ -37,7 +38,8 @@ int64_t axis_of(std::string_view function, int64_t axis, const Tensor& t);
 // An integer key in the order of elements: equal elements have equal keys, NaN is the greatest and
 // equal to itself, -0 equals 0. The dtype must have passed require_host.
 uint64_t element_key(DataType dtype, const void* element);
-// Whether an element is neither 0 nor false. NaN counts as nonzero.
+// Whether an element is neither 0 nor false. NaN counts as nonzero. The dtype must have passed
+// require_elements.
 bool is_nonzero(DataType dtype, const void* element);
 
 // A tensor with elements, seen as [outer, n, inner] where n is the size of an axis.

@@ -83,8 +83,8 @@ int append(void* self, const AnyView* args, int32_t n, Any* result) {
     Any taken = call ? call->take(static_cast<const Object*>(self), args, 0) : Any(args[0]);
     Tensor x(Ref<TensorObj>::adopt(static_cast<TensorObj*>(taken.leak().v.object)));
     const auto row = args[1].as<Tensor>();
-    require_host(kName, "x", x);
-    require_host(kName, "row", row);
+    require_elements(kName, "x", x);
+    require_elements(kName, "row", row);
     if (!fits(x, row)) {
       throw_failure(cat(kName, ": the row does not match x"),
                     tensor_type_text(row.dtype(), row.shape()),

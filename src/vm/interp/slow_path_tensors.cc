@@ -141,7 +141,7 @@ Any read_element(const Tensor& t, int64_t i) {
   const DataType d = t.dtype();
   uint64_t bits = 0;
   const auto size = static_cast<size_t>(d.bytes());
-  if (size > sizeof bits) fail_element_type(d);
+  if (!is_scalar_dtype(d)) fail_element_type(d);
   std::memcpy(&bits, t.data_as<char>() + static_cast<size_t>(i) * size, size);
   if (d.is_bool()) return Any(bits != 0);
   if (d == f64) return Any(std::bit_cast<double>(bits));

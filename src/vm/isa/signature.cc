@@ -28,7 +28,7 @@ std::string_view trim(std::string_view s) {
   return s;
 }
 
-// Of tensors and, but for strings, of scalars.
+// Of tensors.
 std::optional<DataType> element_type(std::string_view name) {
   const std::optional<DataType> dtype = parse_dtype(name);
   const bool known = dtype && (is_tensor_dtype(*dtype) || *dtype == string_elements);
@@ -225,7 +225,7 @@ class Reader {
     } else if (word == kString) {
       t.kind = Kind::Opaque;
       t.name = word;
-    } else if (auto dtype = element_type(word)) {
+    } else if (auto dtype = element_type(word); dtype && is_scalar_dtype(*dtype)) {
       t.kind = Kind::Scalar;
       t.dtype = *dtype;
     } else {
