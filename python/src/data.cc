@@ -23,6 +23,8 @@ using tenon::detail::kSome;
 constexpr const char* kModule = "tenon._data";
 constexpr const char* kListText = "list[T] { Nil, Cons(T, list[T]) }";
 constexpr const char* kOptionText = "option[T] { None, Some(T) }";
+// As models of ONNX have it.
+constexpr const char* kMapText = "map[K, V] { Map(K, V) }";
 
 PyTypeObject* base_class() {
   static constinit std::atomic<PyObject*> known = nullptr;
@@ -173,10 +175,21 @@ class Conversion {
         }
         open_.push_back({plan, nb::make_tuple(object), kSome});
         return false;
+      case Form::kMap:
+        return is_data_value(object) ? data(object, plan, out) : dict(object, *plan);
       case Form::kData:
         return data(object, plan, out);
     }
     return true;
+  }
+
+  bool dict(nb::handle object, const DataPlan& plan) {
+    if (!PyDict_Check(object.ptr())) fail(object, plan);
+    const nb::object keys = nb::steal(PyDict_Keys(object.ptr()));
+    const nb::object values = nb::steal(PyDict_Values(object.ptr()));
+    if (!keys.is_valid() || !values.is_valid()) throw nb::python_error();
+    open_.push_back({&plan, nb::make_tuple(keys, values), 0, plan.owner->fields(plan, 0)});
+    return false;
   }
 
   bool leaf(nb::handle object, const DataPlan& plan, Value* out) {
@@ -400,6 +413,22 @@ nb::object option_object(const Value& value, const DataPlan& plan) {
   return new_instance(plan.family->classes[kSome], nb::make_tuple(inner), nb::none());
 }
 
+nb::object dict_object(const Value& value, const DataPlan& plan) {
+  int64_t tag = -1;
+  size_t size = 0;
+  const tenon_any* fields = tenon_cell_view(value.get(), &tag, &size);
+  const std::vector<const DataPlan*>& plans = *plan.owner->fields(plan, 0);
+  if (tag != 0 || size != plans.size()) fail_result(plan, value);
+  const auto list_of = [&](size_t i) {
+    return nb::cast<nb::list>(data_object(Value::copy_of(fields[i]), *plans[i]).attr("tolist")());
+  };
+  const nb::list keys = list_of(0), values = list_of(1);
+  if (keys.size() != values.size()) fail_result(plan, value);
+  nb::dict out;
+  for (size_t i = 0; i < keys.size(); ++i) out[nb::object(keys[i])] = nb::object(values[i]);
+  return out;
+}
+
 nb::object cell_object(Value value, const DataPlan& plan) {
   int64_t tag = -1;
   size_t size = 0;
@@ -457,6 +486,8 @@ nb::object data_object(Value value, const DataPlan& plan) {
       return list_object(value, plan);
     case Form::kOption:
       return option_object(value, plan);
+    case Form::kMap:
+      return dict_object(value, plan);
     case Form::kData:
       return cell_object(std::move(value), plan);
   }
@@ -527,6 +558,19 @@ Expected DataTypes::expected(const std::string& type) {
   }
 }
 
+namespace {
+
+// Whether it is the type of tensors of rank 1.
+bool is_list(const Type& type) {
+  const size_t begin = sizeof "tensor[" - 1, end = type.text.find(';');
+  if (type.kind != Type::Kind::tensor || end == std::string::npos) return false;
+  const std::string size = type.text.substr(begin, end - begin);
+  return size != "*" && size.find(',') == std::string::npos &&
+         (!size.starts_with("rank=") || size == "rank=1");
+}
+
+}  // namespace
+
 const DataPlan* DataTypes::find(const Type& type) {
   if (const auto known = plans_.find(type.text); known != plans_.end()) return known->second.get();
   const size_t bytes = detail::text_bytes(type);
@@ -550,8 +594,10 @@ const DataPlan* DataTypes::find(const Type& type) {
         plan->family = &known->second;
         const std::string& text = plan->family->definition.text;
         const bool has_element = type.parts.size() == 1;
+        const bool has_lists = type.parts.size() == 2 && std::ranges::all_of(type.parts, is_list);
         plan->form = text == kListText && has_element     ? Form::kList
                      : text == kOptionText && has_element ? Form::kOption
+                     : text == kMapText && has_lists      ? Form::kMap
                                                           : Form::kData;
       } else {
         plan->expected = expected_of(type);
@@ -560,7 +606,7 @@ const DataPlan* DataTypes::find(const Type& type) {
     default:
       plan->expected = expected_of(type);
   }
-  if (plan->form != Form::kLeaf && plan->form != Form::kData) {
+  if (plan->form != Form::kLeaf && plan->form != Form::kData && plan->form != Form::kMap) {
     for (const Type& part : type.parts) plan->parts.push_back(find(part));
   }
   return plans_.emplace(type.text, std::move(plan)).first->second.get();

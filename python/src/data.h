@@ -4,6 +4,7 @@
 //   tree[T] { Leaf, ... }   an instance of a class of python/tenon/_data.py
 //   list[T]                 a list
 //   option[T]               None or a T; if a T can be None itself, None or Some(x)
+//   map[K, V] { Map(K, V) } of two lists, which are tensors: a dict; from a Map, too
 //   (T, U), array[T]        a tuple; from any sequence
 //   fn(T) -> U              a tenon.Function; from any callable
 //
@@ -33,14 +34,14 @@ struct DataFamily {
 
 // How the values of one type cross the border.
 struct DataPlan {
-  enum class Form { kLeaf, kTuple, kArray, kList, kOption, kData, kFunction };
+  enum class Form { kLeaf, kTuple, kArray, kList, kOption, kMap, kData, kFunction };
 
   Form form = Form::kLeaf;
   Type type;
   DataTypes* owner = nullptr;
   Expected expected;                   // of a leaf
   std::vector<const DataPlan*> parts;  // as Type::parts; a list's or option's element
-  const DataFamily* family = nullptr;  // of a list, option, or other data type
+  const DataFamily* family = nullptr;  // of a list, option, map, or other data type
   // Of the fields, by tag, once DataTypes::fields has looked them up: a type's fields may have
   // fields of ever more types.
   mutable std::vector<std::vector<const DataPlan*>> fields;

@@ -15,7 +15,7 @@ from ._executable import Executable, Parameter, VirtualMachine, _is_executable, 
 
 # ONNX's names of dtypes, where they differ.
 _ONNX_NAMES = {"float32": "float", "float64": "double"}
-_DTYPES = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint"}
+_DTYPES = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint", "c": "complex"}
 _PROVIDER = "CPUExecutionProvider"
 
 
@@ -34,6 +34,10 @@ def _onnx_type(text: str) -> str:
     for ours, theirs in (("array[", "seq"), ("option[", "optional")):
         if text.startswith(ours):
             return f"{theirs}({_onnx_type(text[len(ours) : -1])})"
+    parts = re.fullmatch(r"map\[(tensor\[.*\]), (tensor\[.*\])\]", text)
+    if parts:
+        key = _onnx_type(parts[1]).removeprefix("tensor(").removesuffix(")")
+        return f"map({key},{_onnx_type(parts[2])})"
     dtype = re.fullmatch(r"(?:tensor\[(?:.*; )?)?([a-z]+)(\d*)\]?", text)
     if not dtype:
         return text

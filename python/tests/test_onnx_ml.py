@@ -690,9 +690,141 @@ def test_label_encoder_of_tensors():
     np.testing.assert_array_equal(y, np.int32([[10, -1, 30]]))
 
 
-def test_zip_map_is_refused():
-    message = refusal("ZipMap", np.zeros((2, 2), "float32"), classlabels_int64s=[0, 1])
-    assert "maps are not implemented; export with zipmap=False to get a tensor" in message
+# ---- maps ----
+
+
+def map_model(op, inputs, output, **attributes):
+    """A model of one node; types are ValueInfoProtos' or, of maps, (key, value)."""
+
+    def info(name, kind):
+        if not isinstance(kind, tuple):
+            return kind
+        value = onnx.ValueInfoProto(name=name)
+        value.type.map_type.key_type = kind[0]
+        value.type.map_type.value_type.tensor_type.elem_type = kind[1]
+        value.type.map_type.value_type.tensor_type.shape.SetInParent()
+        return value
+
+    node = helper.make_node(op, list(inputs), ["y"], domain="ai.onnx.ml", **attributes)
+    graph = helper.make_graph([node], "g", [info(name, kind) for name, kind in inputs.items()], [output])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def sequence_of_maps(key):
+    value = onnx.ValueInfoProto(name="y")
+    held = value.type.sequence_type.elem_type.map_type
+    held.key_type = key
+    held.value_type.tensor_type.elem_type = TensorProto.FLOAT
+    held.value_type.tensor_type.shape.SetInParent()
+    return value
+
+
+CLASS_LABELS = {
+    TensorProto.INT64: {"classlabels_int64s": [7, -1, 2**40]},
+    TensorProto.STRING: {"classlabels_strings": ["no", "yes", "peut-\u00eatre"]},
+}
+
+
+@pytest.mark.parametrize("key", list(CLASS_LABELS), ids=["integers", "strings"])
+@pytest.mark.parametrize("shape", [(5, 3), (0, 3), (1, 3), (3,)], ids=str)
+def test_zip_map(key, shape, random):
+    x = random.standard_normal(shape).astype("float32")
+    dims = ["rows", *shape[1:]] if len(shape) > 1 else list(shape)
+    info = helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)
+    model = map_model("ZipMap", {"x": info}, sequence_of_maps(key), **CLASS_LABELS[key])
+    (found,) = tenon.InferenceSession(model).run(None, {"x": x})
+    assert found == theirs(model, {"x": x})[0]
+    for mode in ("bytecode", "compiled"):
+        assert list(tenon.compile(model, mode=mode)(x)) == found
+
+
+def test_zip_map_checks_the_number_of_columns_when_it_runs():
+    info = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", "columns"])
+    model = map_model("ZipMap", {"x": info}, sequence_of_maps(TensorProto.INT64), classlabels_int64s=[0, 1])
+    exe = tenon.compile(model)
+    assert list(exe(np.float32([[1, 2]]))) == [{0: 1.0, 1: 2.0}]
+    with pytest.raises(tenon.Error, match="axis 1|columns|2"):
+        exe(np.float32([[1, 2, 3]]))
+
+
+PYTHON_TYPES = {TensorProto.INT64: int, TensorProto.FLOAT: float, TensorProto.DOUBLE: float, TensorProto.STRING: str}
+
+
+@pytest.mark.parametrize(
+    "key, value",
+    [
+        (TensorProto.STRING, TensorProto.INT64),
+        (TensorProto.STRING, TensorProto.FLOAT),
+        (TensorProto.STRING, TensorProto.DOUBLE),
+        (TensorProto.INT64, TensorProto.FLOAT),
+        (TensorProto.INT64, TensorProto.DOUBLE),
+        (TensorProto.INT64, TensorProto.STRING),
+    ],
+)
+def test_dict_vectorizer(key, value):
+    strings = key == TensorProto.STRING
+    words = ["one", "two", "three"] if strings else [10, -20, 30]
+    vocabulary = {"string_vocabulary" if strings else "int64_vocabulary": words}
+    output = helper.make_tensor_value_info("y", value, [1, 3])
+    model = map_model("DictVectorizer", {"x": (key, value)}, output, **vocabulary)
+    session = tenon.InferenceSession(model)
+    unknown = "four" if strings else 11
+    for keys in (words, words[::-1], words[1:2], [unknown, words[2]], [unknown], []):
+        x = {k: PYTHON_TYPES[value](i + 1) for i, k in enumerate(keys)}
+        expected = [x.get(word, PYTHON_TYPES[value]()) for word in words]
+        (found,) = session.run(None, {"x": x})
+        assert found.tolist() == [expected]
+        if x and value == TensorProto.FLOAT:  # its Python interface can pass no other ones to ONNX Runtime
+            (by_them,) = theirs(model, {"x": x})
+            assert found.dtype == by_them.dtype or found.dtype == object
+            assert by_them.tolist() == [expected]
+
+
+@pytest.mark.parametrize("value", ["FLOAT", "STRING"])
+@pytest.mark.parametrize("to", ["FLOAT", "INT64", "STRING"])
+@pytest.mark.parametrize("form", ["DENSE", "SPARSE"])
+def test_cast_map(value, to, form):
+    kind, result = getattr(TensorProto, value), getattr(TensorProto, to)
+    attributes = {"cast_to": f"TO_{to}", "map_form": form, "max_map": 6}
+    output = helper.make_tensor_value_info("y", result, None)
+    model = map_model("CastMap", {"x": (TensorProto.INT64, kind)}, output, **attributes)
+    x = {4: 2.5, 1: -7.0, 0: 3.0}
+    if value == "STRING" and to == "INT64":
+        x = {key: int(number) for key, number in x.items()}
+    if value == "STRING":
+        x = {key: str(number) for key, number in x.items()}
+    (found,) = tenon.InferenceSession(model).run(None, {"x": x})
+    made = {"FLOAT": float, "INT64": lambda v: int(float(v)), "STRING": str}[to]
+    pad = "0.f" if to == "STRING" else 0
+    expected = [made(x[key]) if key in x else pad for key in (range(6) if form == "SPARSE" else sorted(x))]
+    assert found.tolist() == [expected]
+    if value == "FLOAT":  # its Python interface can pass no other ones to ONNX Runtime
+        (by_them,) = theirs(model, {"x": x})
+        if to == "STRING":  # which writes floats with six digits after the point
+            by_them = np.vectorize(lambda text: text if text == "0.f" else str(float(text)))(by_them)
+        assert by_them.tolist() == [expected]
+
+
+def test_cast_map_of_other_keys():
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    model = map_model("CastMap", {"x": (TensorProto.INT64, TensorProto.FLOAT)}, output, map_form="SPARSE", max_map=2)
+    exe = tenon.compile(model)
+    assert exe({5: 1.0, 1: 2.0}).tolist() == [[0, 2]]  # those beyond are left out
+    assert exe({}).tolist() == [[0, 0]]
+    with pytest.raises(tenon.Error, match="out of range"):
+        exe({-1: 1.0})
+
+
+def test_maps_are_dicts_and_values_of_a_data_type():
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2])
+    model = map_model("DictVectorizer", {"x": (TensorProto.STRING, TensorProto.FLOAT)}, output, string_vocabulary=["a", "b"])
+    exe = tenon.compile(model)
+    assert exe.types.Map(["b"], [2.0]) is not None
+    assert exe(exe.types.Map(np.array(["b"], object), np.float32([2]))).tolist() == [[0, 2]]
+    for wrong in ({1: 2.0}, {"a": "b"}, [("a", 1.0)], {"a": [1.0, 2.0]}, 3):
+        with pytest.raises((TypeError, ValueError, tenon.Error)):
+            exe(wrong)
 
 
 # ---- sizes ----

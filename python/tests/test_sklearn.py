@@ -13,6 +13,7 @@ from sklearn import (  # noqa: E402
     datasets,
     decomposition,
     ensemble,
+    feature_extraction,
     impute,
     linear_model,
     naive_bayes,
@@ -159,6 +160,51 @@ def test_probabilities_of_classes_with_names():
     labels, shares = tenon.InferenceSession(model).run(None, {model.graph.input[0].name: x})
     assert labels.tolist() == estimator.predict(x).tolist()
     np.testing.assert_allclose(shares, estimator.predict_proba(x), atol=1e-4)
+
+
+# ---- maps from classes to probabilities, which skl2onnx makes unless it is told not to ----
+
+
+@pytest.mark.parametrize("labels", [np.array([5, -2, 30]), np.array(["a", "b", "c"])], ids=["integers", "strings"])
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda e: str(e).split("(")[0])
+def test_probabilities_by_class(estimator, labels):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    x, y = table(3)
+    estimator.fit(x, labels[y])
+    model = skl2onnx.to_onnx(estimator, x[:1])
+    feed = {model.graph.input[0].name: x}
+    found, shares = tenon.InferenceSession(model).run(None, feed)
+    theirs = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    expected, expected_shares = theirs.run(None, feed)
+    assert type(shares) is list and len(shares) == len(x)
+    for row, by_them, probabilities in zip(shares, expected_shares, estimator.predict_proba(x)):
+        assert list(row) == list(by_them) == estimator.classes_.tolist()
+        np.testing.assert_allclose(list(row.values()), list(by_them.values()), atol=1e-5)
+        np.testing.assert_allclose(list(row.values()), probabilities, atol=5e-3)
+    assert found.tolist() == expected.tolist()
+
+
+def test_types_of_maps_are_those_of_onnx_runtime():
+    onnxruntime = pytest.importorskip("onnxruntime")
+    x, y = table(3)
+    model = skl2onnx.to_onnx(linear_model.LogisticRegression().fit(x, y), x[:1])
+    theirs = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    ours = tenon.InferenceSession(model)
+    assert [o.type for o in ours.get_outputs()] == [o.type for o in theirs.get_outputs()]
+
+
+def test_dict_vectorizer():
+    from skl2onnx.common.data_types import DictionaryType, FloatTensorType, StringTensorType
+
+    rows = [{"a": 1.0, "b": 2.0}, {"b": 3.0, "c": -1.0}, {"d": 5.0}, {}]
+    vectorizer = feature_extraction.DictVectorizer(sparse=False).fit(rows[:2])
+    key = StringTensorType([1])
+    model = skl2onnx.convert_sklearn(vectorizer, initial_types=[("x", DictionaryType(key, FloatTensorType([1])))])
+    session = tenon.InferenceSession(model)
+    assert session.get_inputs()[0].type == "map(string,tensor(float))"
+    for row in rows:
+        (y,) = session.run(None, {"x": row})
+        np.testing.assert_array_equal(y, vectorizer.transform([row]))
 
 
 # ---- gradient boosting by other libraries ----

@@ -14,11 +14,14 @@ using graph::ArrayType;
 using graph::Call;
 using graph::CalleeKind;
 using graph::Construct;
+using graph::PatternRef;
 using graph::TensorType;
 using graph::TypeRef;
 using graph::TypeVar;
+using graph::VarRef;
 
-constexpr std::string_view kOption = "option", kNone = "None", kSome = "Some";
+constexpr std::string_view kOption = "option", kNone = "None", kSome = "Some", kMap = "map",
+                           kMapOf = "Map";
 
 // Longer sequences are not looked into.
 constexpr size_t kMostKnown = 64;
@@ -28,13 +31,22 @@ bool is_option(const TypeRef& type) {
   return adt != nullptr && adt->name == kOption;
 }
 
+bool is_map_type(const TypeRef& type) {
+  const auto* adt = graph::type_as<AdtType>(type);
+  return adt != nullptr && adt->name == kMap;
+}
+
 // A type variable's name says what kind of value it stands for: "f32" is a tensor, "[f32" a
-// sequence, "?f32" an optional value.
-constexpr char kOfSequence = '[', kOfOption = '?';
+// sequence, "?f32" an optional value, "{i64,f32" a map.
+constexpr char kOfSequence = '[', kOfOption = '?', kOfMap = '{';
 
 std::string kind_text(const TypeRef& type) {
   if (const auto* t = graph::type_as<TensorType>(type)) return to_text(t->dtype);
   if (const auto* v = graph::type_as<TypeVar>(type)) return v->name.str();
+  if (is_map_type(type)) {
+    const auto& parts = graph::type_as<AdtType>(type)->args;
+    return cat(kOfMap, kind_text(parts[0]), ',', kind_text(parts[1]));
+  }
   return cat(is_option(type) ? kOfOption : kOfSequence, kind_text(held_type(type)));
 }
 
@@ -46,6 +58,10 @@ TypeRef open(const TypeRef& type) {
 TypeRef of_kind(std::string_view kind) {
   if (kind.starts_with(kOfSequence)) return graph::array_type(graph::type_var(kind.substr(1)));
   if (kind.starts_with(kOfOption)) return option_type(graph::type_var(kind.substr(1)));
+  if (kind.starts_with(kOfMap)) {
+    const size_t comma = kind.find(',');
+    return map_type(*parse_dtype(kind.substr(1, comma - 1)), *parse_dtype(kind.substr(comma + 1)));
+  }
   const auto dtype = parse_dtype(kind);
   TENON_ASSERT(dtype, "a type variable '", kind, "' of no kind");
   return graph::tensor_type_unknown(*dtype);
@@ -79,13 +95,20 @@ Operand word(const NodeContext& cx, std::string_view name, const Operands& args)
   return cx.b.bind(graph::value_call(name, args));
 }
 
-Operand construct(const NodeContext& cx, std::string_view constructor, const TypeRef& held,
-                  const Operands& fields) {
+Operand construct(const NodeContext& cx, std::string_view constructor,
+                  const Array<TypeRef>& type_args, const Operands& fields) {
   auto value = make<Construct>();
   value->constructor = constructor;
-  value->type_args = {held};
+  value->type_args = type_args;
   value->fields = Array<Operand>(fields);
   return cx.b.bind(value);
+}
+
+PatternRef variable(const VarRef& var) {
+  auto out = make<graph::Pattern>();
+  out->kind = graph::PatternKind::kVariable;
+  out->var = var;
+  return out;
 }
 
 // match x { None => { none() } Some(%held) => { some(%held) } }
@@ -100,15 +123,13 @@ Operand match_option(const NodeContext& cx, const Operand& x, const std::functio
   cx.b.begin_block();
   match->arms.push_back(cx.b.finish_block(none()));
   cx.b.begin_block();
-  auto variable = make<graph::Pattern>();
-  variable->kind = graph::PatternKind::kVariable;
-  variable->var = cx.b.block_var("held", held_type(graph::type_of(x)));
+  const VarRef held = cx.b.block_var("held", held_type(graph::type_of(x)));
   auto present = make<graph::Pattern>();
   present->kind = graph::PatternKind::kConstructor;
   present->constructor = kSome;
-  present->fields.push_back(variable);
+  present->fields.push_back(variable(held));
   match->patterns.push_back(present);
-  match->arms.push_back(cx.b.finish_block(some(variable->var)));
+  match->arms.push_back(cx.b.finish_block(some(held)));
   return cx.b.bind(match);
 }
 
@@ -122,6 +143,10 @@ bool is_sequence(const Operand& x) {
 
 bool is_optional(const Operand& x) {
   return is_option(graph::type_of(x));
+}
+
+bool holds_others(const TypeRef& type) {
+  return type.is<ArrayType>() || is_option(type);
 }
 
 TypeRef held_type(const TypeRef& type) {
@@ -176,11 +201,11 @@ Operand as_type(const NodeContext& cx, const Operand& x, const TypeRef& type) {
   }
   if (call_of(cx, x, graph::kArrayEmpty)) return empty_sequence(cx, held_type(to));
   if (is_option(to) && !is_option(from)) {
-    return construct(cx, kSome, held_type(to), {as_type(cx, x, held_type(to))});
+    return construct(cx, kSome, {held_type(to)}, {as_type(cx, x, held_type(to))});
   }
   if (const Construct* made = constructed(cx, x)) {
     if (made->fields.empty()) return none(cx, held_type(to));
-    return construct(cx, kSome, held_type(to), {as_type(cx, made->fields[0], held_type(to))});
+    return construct(cx, kSome, {held_type(to)}, {as_type(cx, made->fields[0], held_type(to))});
   }
   return x;  // a tensor that is matched, or the caller's error
 }
@@ -245,14 +270,44 @@ Operand element_at(const NodeContext& cx, const Operand& sequence, const Operand
   return word(cx, "array_get", {sequence, index});
 }
 
+Operand sequence_by_loop(const NodeContext& cx, const TypeRef& element, const Operand& count,
+                         const std::vector<std::string>& names, const std::vector<TypeRef>& types,
+                         const Operands& init,
+                         const std::function<Operands(const Operands&)>& make) {
+  std::vector<std::string> all = {"i", "pieces"};
+  std::vector<TypeRef> all_types = {graph::scalar_type(i64), graph::array_type(element)};
+  Operands first = {graph::constant_int(0), empty_sequence(cx, element)};
+  all.insert(all.end(), names.begin(), names.end());
+  all_types.insert(all_types.end(), types.begin(), types.end());
+  first.insert(first.end(), init.begin(), init.end());
+  return cx.b.loop(
+      all, all_types, first,
+      [&](const Operands& vars) {
+        return cx.op("less", {vars[0], count});
+      },
+      [&](const Operands& vars) {
+        Operands made = make(vars);  // the element, and the next values of the other variables
+        Operands next = {cx.add(vars[0], graph::constant_int(1)),
+                         word(cx, "array_push", {vars[1], made[0]})};
+        next.insert(next.end(), made.begin() + 1, made.end());
+        return cx.b.tuple(next);
+      });
+}
+
+Operand size_scalar(const NodeContext& cx, const Dim& size) {
+  auto value = make<graph::Size>();
+  value->size = size;
+  return cx.b.bind(value);
+}
+
 // ---- optional values ----
 
 Operand some(const NodeContext& cx, const Operand& x) {
-  return construct(cx, kSome, graph::without_known_values(graph::type_of(x)), {x});
+  return construct(cx, kSome, {graph::without_known_values(graph::type_of(x))}, {x});
 }
 
 Operand none(const NodeContext& cx, const TypeRef& held) {
-  return construct(cx, kNone, held, {});
+  return construct(cx, kNone, {held}, {});
 }
 
 Operand has_value(const NodeContext& cx, const Operand& x) {
@@ -280,6 +335,67 @@ Operand value_of(const NodeContext& cx, const Operand& x) {
         return word(cx, "array_get", {empty_sequence(cx, held), graph::constant_int(0)});
       },
       [](const Operand& value) { return value; });
+}
+
+// ---- maps ----
+
+bool is_map(const Operand& x) {
+  return is_map_type(graph::type_of(x));
+}
+
+TypeRef map_type(const TypeRef& keys, const TypeRef& values) {
+  return graph::adt_type(kMap, {keys, values});
+}
+
+TypeRef map_type(DataType key, DataType value) {
+  return map_type(graph::tensor_type_of_rank(key, 1), graph::tensor_type_of_rank(value, 1));
+}
+
+Ref<const graph::AdtDefinition> map_definition() {
+  auto constructor = make<graph::Constructor>();
+  constructor->name = kMapOf;
+  constructor->fields = {graph::type_var("K"), graph::type_var("V")};
+  auto out = make<graph::AdtDefinition>();
+  out->name = kMap;
+  out->type_params = {String("K"), String("V")};
+  out->constructors = {std::move(constructor)};
+  return out;
+}
+
+void declare_maps(graph::Builder& builder) {
+  if (declares_maps(builder)) return;
+  graph::Signatures signatures = builder.signatures();
+  signatures.add_type(map_definition());
+  builder.set_signatures(std::move(signatures));
+}
+
+bool declares_maps(const graph::Builder& builder) {
+  return builder.signatures().find_type(kMap) != nullptr;
+}
+
+Operand map_of(const NodeContext& cx, const Operand& keys, const Operand& values) {
+  declare_maps(cx.b);
+  const auto type = [](const Operand& x) { return graph::without_known_values(graph::type_of(x)); };
+  return construct(cx, kMapOf, {type(keys), type(values)}, {keys, values});
+}
+
+MapParts parts_of_map(const NodeContext& cx, const Operand& x) {
+  if (const Construct* made = constructed(cx, x)) return {made->fields[0], made->fields[1]};
+  const auto& types = graph::type_as<AdtType>(graph::type_of(x))->args;
+  auto match = make<graph::Match>();
+  match->value = x;
+  cx.b.begin_block();
+  const VarRef keys = cx.b.block_var("keys", types[0]), values = cx.b.block_var("values", types[1]);
+  auto both = make<graph::Pattern>();
+  both->kind = graph::PatternKind::kConstructor;
+  both->constructor = kMapOf;
+  both->fields = {variable(keys), variable(values)};
+  match->patterns.push_back(both);
+  match->arms.push_back(cx.b.finish_block(cx.b.tuple({keys, values})));
+  const Operand parts = cx.b.bind(match);
+  const Dim count = cx.b.fresh_symbol("entries");
+  return {cx.b.match_shape(cx.b.field(parts, 0), {count}),
+          cx.b.match_shape(cx.b.field(parts, 1), {count})};
 }
 
 }  // namespace tenon::onnx

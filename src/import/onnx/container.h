@@ -1,4 +1,4 @@
-// Sequences and optional values of ONNX: arrays and options of graph IR.
+// Sequences, optional values and maps of ONNX: arrays, options and a data type of graph IR.
 //
 // ONNX doesn't state the shapes of what they hold, so their types follow from the nodes that make
 // them: a sequence's element type is the most precise type of everything that is put into it.
@@ -13,6 +13,8 @@ namespace tenon::onnx {
 
 bool is_sequence(const Operand& x);
 bool is_optional(const Operand& x);
+// Whether it is the type of a sequence or an optional value.
+bool holds_others(const graph::TypeRef& type);
 // What a sequence or an optional value of this type holds; throws an assertion for other types.
 graph::TypeRef held_type(const graph::TypeRef& type);
 graph::TypeRef option_type(const graph::TypeRef& held);
@@ -41,6 +43,15 @@ Operand length_of(const NodeContext& cx, const Operand& sequence);  // an i64 sc
 // The element at an index, an i64 scalar.
 Operand element_at(const NodeContext& cx, const Operand& sequence, const Operand& index);
 
+// An array of `count` elements (an i64 scalar), each of the type `element`, made by a loop whose
+// variables are its index, the array so far, and those named here. `make` gives the element and the
+// next values of the latter. The result is a tuple of all variables.
+Operand sequence_by_loop(const NodeContext& cx, const graph::TypeRef& element, const Operand& count,
+                         const std::vector<std::string>& names,
+                         const std::vector<graph::TypeRef>& types, const Operands& init,
+                         const std::function<Operands(const Operands&)>& make);
+Operand size_scalar(const NodeContext& cx, const Dim& size);  // an i64 scalar
+
 // ---- optional values ----
 
 Operand some(const NodeContext& cx, const Operand& x);
@@ -49,5 +60,25 @@ Operand none(const NodeContext& cx, const graph::TypeRef& held);
 Operand has_value(const NodeContext& cx, const Operand& x);
 // The value, which is checked to be there.
 Operand value_of(const NodeContext& cx, const Operand& x);
+
+// ---- maps ----
+//
+// A value of map[K, V] { Map(K, V) }: the keys, a list of integers or strings, and a list of their
+// values. A module that has maps declares the type.
+
+bool is_map(const Operand& x);
+graph::TypeRef map_type(const graph::TypeRef& keys, const graph::TypeRef& values);
+// Of maps of any size.
+graph::TypeRef map_type(DataType key, DataType value);
+Ref<const graph::AdtDefinition> map_definition();
+// Lets the builder's functions name the type; whether they do.
+void declare_maps(graph::Builder& builder);
+bool declares_maps(const graph::Builder& builder);
+
+Operand map_of(const NodeContext& cx, const Operand& keys, const Operand& values);
+struct MapParts {
+  Operand keys, values;  // of one size
+};
+MapParts parts_of_map(const NodeContext& cx, const Operand& x);
 
 }  // namespace tenon::onnx

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "import/onnx/container.h"
 #include "import/onnx/count_nodes.h"
 #include "import/onnx/custom_operator.h"
 #include "import/onnx/node_order.h"
@@ -103,6 +104,7 @@ class GraphImporter {
                                          : ModelReport::Value{v.name, "unknown"});
     }
     if (!out_.unsupported.empty()) return;
+    out_.has_maps = declares_maps(builder_);
     out_.main = builder_.finish("main", results.size() == 1 ? results[0] : builder_.tuple(results),
                                 graph::attrs({{graph::kResultsAttr, Any(names)}}));
   }

@@ -13,6 +13,7 @@ struct ImportedGraph {
   graph::FunctionRef main;  // null if something is unsupported
   std::vector<ModelReport::Value> inputs, outputs;
   std::vector<std::string> symbols;  // in the inputs' shapes
+  bool has_maps = false;             // so that the module declares their type
   std::vector<UnsupportedNode> unsupported;
   std::vector<NodeValue> values;
 };

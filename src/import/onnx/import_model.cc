@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "import/onnx/container.h"
 #include "import/onnx/count_nodes.h"
 #include "import/onnx/import_graph.h"
 #include "import/onnx/read_model.h"
@@ -60,8 +61,10 @@ ImportResult import_model(const Model& model, const ImportOptions& options) {
   if (!imported.unsupported.empty()) refuse(model, imported.unsupported);
   Map<String, graph::FunctionRef> functions;
   functions.set("main", imported.main);
-  return {graph::make_module(functions), names_of(imported.inputs), names_of(imported.outputs),
-          std::move(imported.values)};
+  Map<String, Ref<const graph::AdtDefinition>> types;
+  if (const auto map = map_definition(); imported.has_maps) types.set(map->name, map);
+  return {graph::make_module(functions, {}, types), names_of(imported.inputs),
+          names_of(imported.outputs), std::move(imported.values)};
 }
 
 ImportResult import_model(const std::string& path, const ImportOptions& options) {

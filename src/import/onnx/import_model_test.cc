@@ -119,11 +119,11 @@ TEST_F(ImportModel, ListsEveryNodeThatCannotBeImported) {
 
 TEST_F(ImportModel, ElementTypesAreRefusedByName) {
   M m;
-  m.input("x", {4}, 14).node("Relu", {"x"}, {"y"}).output("y");
+  m.input("x", {4}, 27).node("Relu", {"x"}, {"y"}).output("y");
   EXPECT_EQ(error_of(m).render(),
             R"(error: m.onnx: 1 of its inputs and initializers cannot be imported (opset 17)
   node  operator  reason
-  x     (input)   complex64 is not implemented
+  x     (input)   float6e2m3 is not implemented
   help: `tenon ops` lists what is supported; nothing was written)");
 }
 
@@ -213,23 +213,58 @@ TEST_F(ImportModel, TensorsWithMoreBytesThan64BitsCountNameTheNode) {
 // ---- element types and kinds of values ----
 
 TEST_F(ImportModel, InputsOfOtherTypesAreRefusedByName) {
-  const auto complex = std::make_shared<ValueType>(M::value("", 14, {}).type);
+  const auto narrow = std::make_shared<ValueType>(M::value("", 27, {}).type);
   const std::pair<ValueType::Kind, const char*> kinds[] = {
       {ValueType::kNone, "an input without a type"},
-      {ValueType::kSequence, "complex64 is not implemented"},
-      {ValueType::kMap, "maps are not implemented"},
-      {ValueType::kOptional, "complex64 is not implemented"},
+      {ValueType::kSequence, "float6e2m3 is not implemented"},
+      {ValueType::kMap, "float6e2m3 is not implemented"},
+      {ValueType::kOptional, "float6e2m3 is not implemented"},
       {ValueType::kSparse, "sparse tensors are not implemented"},
       {ValueType::kOpaque, "opaque values are not implemented"}};
   for (const auto& [kind, reason] : kinds) {
     M m;
     m.input("x", {4}).node("Relu", {"x"}, {"y"}).output("y");
     m.model.graph.inputs[0].type.kind = kind;
-    m.model.graph.inputs[0].type.held = complex;
+    m.model.graph.inputs[0].type.element = 7;
+    m.model.graph.inputs[0].type.held = narrow;
     ModelReport r = inspect_model(m.model);
     ASSERT_EQ(r.unsupported.size(), 1u) << reason;
     EXPECT_EQ(r.unsupported[0].reason, reason);
   }
+}
+
+TEST_F(ImportModel, MapsOfOtherThingsAreRefusedByName) {
+  const auto sequence = std::make_shared<ValueType>(M::sequence_of(M::value("", 1, {})).type);
+  const auto number = std::make_shared<ValueType>(M::value("", 1, {}).type);
+  const std::tuple<int, std::shared_ptr<ValueType>, const char*> maps[] = {
+      {1, number, "maps with keys of f32 are not implemented"},
+      {0, number, "maps with keys of undefined are not implemented"},
+      {7, sequence, "maps of values that are not tensors are not implemented"},
+      {7, nullptr, "maps of values that are not tensors are not implemented"}};
+  for (const auto& [key, held, reason] : maps) {
+    M m;
+    m.input("x", {4}).node("Identity", {"x"}, {"y"}).output("y");
+    m.model.graph.inputs[0].type.kind = ValueType::kMap;
+    m.model.graph.inputs[0].type.element = key;
+    m.model.graph.inputs[0].type.held = held;
+    const ModelReport r = inspect_model(m.model);
+    ASSERT_EQ(r.unsupported.size(), 1u) << reason;
+    EXPECT_EQ(r.unsupported[0].reason, reason);
+  }
+}
+
+TEST_F(ImportModel, MapsAreADataType) {
+  M m;
+  m.model.graph.inputs = {M::map_of("x", 8, 1)};
+  m.node("Identity", {"x"}, {"y"}).output("y");
+  EXPECT_EQ(text(m), R"(type map[K, V] { Map(K, V) }
+
+fn @main(%x: map[tensor[rank=1; string], tensor[rank=1; f32]]) -> map[tensor[rank=1; string], tensor[rank=1; f32]] attrs(results=["y"]) {
+  %x
+}
+)");
+  const Error e = error_of(m, {.shapes = {{"x", {2}}}});
+  EXPECT_EQ(e.message(), "the shape given for 'x' does not fit m.onnx");
 }
 
 TEST_F(ImportModel, SequencesAreArrays) {
@@ -320,11 +355,11 @@ TEST_F(ImportModel, SparseTensorsMustFit) {
 TEST_F(ImportModel, SparseTensorsOfOtherTypesAreRefused) {
   SparseData t = sparse({2, 4}, {2});
   t.values.tensor = Tensor();
-  t.values.problem = "complex64 is not implemented";
+  t.values.problem = "float6e2m3 is not implemented";
   ModelReport r = inspect_model(with_sparse(t).model);
   ASSERT_EQ(r.unsupported.size(), 1u);
   EXPECT_EQ(r.unsupported[0].node, "w");
-  EXPECT_EQ(r.unsupported[0].reason, "complex64 is not implemented");
+  EXPECT_EQ(r.unsupported[0].reason, "float6e2m3 is not implemented");
 }
 
 // ---- bytes ----

@@ -23,7 +23,7 @@ struct TensorData {
   int32_t type = 0;  // TensorProto.DataType
   std::vector<int64_t> dims;
   Tensor tensor;        // null if `problem` is set
-  std::string problem;  // "complex64 is not implemented"
+  std::string problem;  // "float6e2m3 is not implemented"
 };
 
 // A constant of which most elements are 0.
@@ -42,10 +42,10 @@ struct Dimension {
 struct ValueType {
   enum Kind { kNone, kTensor, kSequence, kMap, kOptional, kSparse, kOpaque };
   Kind kind = kNone;
-  int32_t element = 0;  // TensorProto.DataType of a tensor
+  int32_t element = 0;  // TensorProto.DataType of a tensor, or of a map's keys
   bool has_shape = false;
   std::vector<Dimension> shape;
-  std::shared_ptr<const ValueType> held;  // what a sequence or an optional value holds
+  std::shared_ptr<const ValueType> held;  // what a sequence, a map or an optional value holds
 };
 
 struct Value {

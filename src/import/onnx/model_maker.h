@@ -46,6 +46,15 @@ struct ModelMaker {
     v.type.held = std::move(held);
     return v;
   }
+  // A map from keys of a TensorProto.DataType to values of another one.
+  static Value map_of(const std::string& name, int32_t key, int32_t value_type) {
+    Value v;
+    v.name = name;
+    v.type.kind = ValueType::kMap;
+    v.type.element = key;
+    v.type.held = std::make_shared<ValueType>(value("", value_type, {}).type);
+    return v;
+  }
   ModelMaker& input(const std::string& name, std::initializer_list<Size> shape, int32_t type = 1) {
     model.graph.inputs.push_back(value(name, type, shape));
     return *this;

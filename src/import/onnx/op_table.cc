@@ -46,6 +46,7 @@ const OpTable& OpTable::global() {
     register_microsoft_weights(t);
     register_ml_features(t);
     register_ml_linear(t);
+    register_ml_maps(t);
     register_ml_trees(t);
     return t;
   }();

@@ -72,6 +72,7 @@ void register_microsoft_quantized(OpTable& table);
 void register_microsoft_weights(OpTable& table);
 void register_ml_features(OpTable& table);
 void register_ml_linear(OpTable& table);
+void register_ml_maps(OpTable& table);
 void register_ml_trees(OpTable& table);
 
 }  // namespace tenon::onnx

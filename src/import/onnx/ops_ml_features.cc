@@ -2,11 +2,10 @@
 // Its specification: docs/Operators-ml.md of ONNX.
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <numeric>
 
 #include "import/onnx/class_scores.h"
+#include "import/onnx/key_table.h"
 #include "import/onnx/text_keys.h"
 #include "object/string_tensor.h"
 #include "support/text.h"
@@ -16,7 +15,6 @@ namespace tenon::onnx {
 namespace {
 
 using graph::attrs;
-using Numbers = std::vector<double>;
 
 // A constant that applies to the last axis of x: one number, or one for each feature, which is then
 // checked. x gets the sizes that were checked.
@@ -184,34 +182,6 @@ Operands one_hot_encoder(NodeContext& cx) {
 
 // ---- label encoder ----
 
-// A list of integers, floats or strings, from one of several attributes.
-struct List {
-  DataType dtype = i64;
-  Ints ints;                       // of an integer type
-  Numbers floats;                  // of a float type
-  std::vector<std::string> texts;  // of strings
-
-  size_t size() const {
-    return dtype == string_elements ? texts.size() : dtype.is_float() ? floats.size() : ints.size();
-  }
-  Operand constant(NodeContext& cx, const std::vector<size_t>& places) const {
-    const Ints shape = {static_cast<int64_t>(places.size())};
-    if (dtype == string_elements) {
-      std::vector<std::string> picked;
-      for (size_t i : places) picked.push_back(texts[i]);
-      return cx.strings_tensor(picked);
-    }
-    if (dtype.is_float()) {
-      Numbers picked;
-      for (size_t i : places) picked.push_back(floats[i]);
-      return graph::constant(make_tensor(dtype, shape, picked));
-    }
-    Ints picked;
-    for (size_t i : places) picked.push_back(ints[i]);
-    return cx.cast(cx.ints_tensor(picked), dtype);
-  }
-};
-
 List list_of(NodeContext& cx, const Tensor& t, const std::string& name) {
   List out{t.dtype(), {}, {}, {}};
   if (is_string_tensor(t)) {
@@ -260,68 +230,6 @@ Operand default_value(NodeContext& cx, DataType dtype) {
   return cx.cast(cx.integer(cx.attr_int("default_int64", -1)), dtype);
 }
 
-// The places of keys in increasing order, without NaN; of each key once.
-template <class T>
-std::vector<size_t> sorted_keys(NodeContext& cx, const std::vector<T>& keys, const List& values) {
-  std::vector<size_t> order(keys.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::erase_if(order, [&](size_t i) { return keys[i] != keys[i]; });
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t i, size_t j) { return keys[i] < keys[j]; });
-  auto same_value = [&](size_t i, size_t j) {
-    if (values.dtype == string_elements) return values.texts[i] == values.texts[j];
-    return values.dtype.is_float() ? values.floats[i] == values.floats[j]
-                                   : values.ints[i] == values.ints[j];
-  };
-  const auto again = std::unique(order.begin(), order.end(), [&](size_t i, size_t j) {
-    if (keys[i] != keys[j]) return false;
-    // ONNX takes the last value, ONNX Runtime the first.
-    if (!same_value(i, j)) cx.unsupported(cat("two values for the key ", keys[i]));
-    return true;
-  });
-  order.erase(again, order.end());
-  return order;
-}
-
-// The values of a sorted table of keys, found by halving it, `otherwise` for other elements.
-Operand looked_up(NodeContext& cx, const Operand& x, const List& keys, const List& values,
-                  std::vector<size_t> order, const Operand& otherwise) {
-  if (order.empty()) return cx.expand(otherwise, cx.dims(x));
-  order.resize(std::bit_ceil(order.size()), order.back());
-  const Operand key = keys.constant(cx, order), value = values.constant(cx, order);
-  auto at = [&](const Operand& list, const Operand& place) {
-    return cx.op("gather", {list, place}, attrs({{"axis", 0}}));
-  };
-  Operand place = cx.full(i64, 0, cx.dims(x));
-  for (size_t half = order.size() / 2; half > 0; half /= 2) {
-    const Operand next = cx.add(place, cx.integer(static_cast<int64_t>(half)));
-    place = cx.op("where", {cx.op("less_equal", {at(key, next), x}), next, place});
-  }
-  return cx.op("where", {cx.op("equal", {at(key, place), x}), at(value, place), otherwise});
-}
-
-// The same for keys that are strings.
-Operand looked_up_text(NodeContext& cx, const Operand& x, const List& keys, const List& values,
-                       const Operand& otherwise) {
-  const std::vector<size_t> order = sorted_keys(cx, keys.texts, values);
-  if (order.empty()) return cx.expand(otherwise, cx.dims(x));
-  const Operand place = cx.op("text_find", {x, keys.constant(cx, order)});
-  const Operand known = cx.op("less_equal", {cx.integer(0), place});
-  const Operand index = cx.op("maximum", {place, cx.integer(0)});
-  const Operand value = cx.op("gather", {values.constant(cx, order), index}, attrs({{"axis", 0}}));
-  return cx.op("where", {known, value, otherwise});
-}
-
-// What `keys` and `values` map x to.
-Operand encoded(NodeContext& cx, const Operand& x, const List& keys, const List& values,
-                const Operand& otherwise) {
-  if (cx.dtype(x) != keys.dtype)
-    cx.invalid(cat("X of ", to_text(cx.dtype(x)), " and keys of ", to_text(keys.dtype)),
-               "the same type");
-  if (keys.dtype == string_elements) return looked_up_text(cx, x, keys, values, otherwise);
-  return looked_up(cx, x, keys, values, sorted_keys(cx, keys.ints, values), otherwise);
-}
-
 // A table of strings and their numbers, in the direction that x's type asks for.
 Operands text_or_number(NodeContext& cx, const List& texts, const List& numbers) {
   const Operand x = cx.in(0);
@@ -354,9 +262,8 @@ Operands label_encoder(NodeContext& cx) {
   if (keys.size() != values.size())
     cx.invalid(cat(keys.size(), " keys and ", values.size(), " values"), "as many of both");
   const Operand otherwise = default_value(cx, values.dtype);
-  if (!keys.dtype.is_float() || cx.dtype(x) != keys.dtype)
-    return {encoded(cx, x, keys, values, otherwise)};
-  Operand y = looked_up(cx, x, keys, values, sorted_keys(cx, keys.floats, values), otherwise);
+  Operand y = encoded(cx, x, keys, values, otherwise);
+  if (!keys.dtype.is_float()) return {y};
   const auto nan =
       std::find_if(keys.floats.begin(), keys.floats.end(), [](double v) { return std::isnan(v); });
   if (nan != keys.floats.end()) {
@@ -380,11 +287,6 @@ void register_ml_features(OpTable& t) {
   t.add("Normalizer", 1, normalizer, kMl);
   t.add("OneHotEncoder", 1, one_hot_encoder, kMl);
   t.add("Scaler", 1, scaler, kMl);
-
-  const char* maps = "maps are not implemented";
-  t.refuse("CastMap", maps, kMl);
-  t.refuse("DictVectorizer", maps, kMl);
-  t.refuse("ZipMap", "maps are not implemented; export with zipmap=False to get a tensor", kMl);
 }
 
 }  // namespace tenon::onnx

@@ -134,37 +134,6 @@ Operands sequence_erase(NodeContext& cx) {
 
 // ---- between tensors and sequences ----
 
-// A loop that makes `count` elements: `make` gives each one, of the type `element`.
-Operand sequence_by_loop(NodeContext& cx, const TypeRef& element, const Operand& count,
-                         const std::vector<std::string>& names, const std::vector<TypeRef>& types,
-                         const Operands& init,
-                         const std::function<Operands(const Operands&)>& make) {
-  std::vector<std::string> all = {"i", "pieces"};
-  std::vector<TypeRef> all_types = {graph::scalar_type(i64), graph::array_type(element)};
-  Operands first = {graph::constant_int(0), empty_sequence(cx, element)};
-  all.insert(all.end(), names.begin(), names.end());
-  all_types.insert(all_types.end(), types.begin(), types.end());
-  first.insert(first.end(), init.begin(), init.end());
-  return cx.b.loop(
-      all, all_types, first,
-      [&](const Operands& vars) {
-        return cx.op("less", {vars[0], count});
-      },
-      [&](const Operands& vars) {
-        Operands made = make(vars);  // the element, and the next values of the other variables
-        Operands next = {cx.add(vars[0], graph::constant_int(1)),
-                         word(cx, "array_push", {vars[1], made[0]})};
-        next.insert(next.end(), made.begin() + 1, made.end());
-        return cx.b.tuple(next);
-      });
-}
-
-Operand size_scalar(NodeContext& cx, const Dim& size) {
-  auto value = make<graph::Size>();
-  value->size = size;
-  return cx.b.bind(value);
-}
-
 // Pieces of `size` elements along the axis, of which the last may have fewer.
 Operand split_evenly(NodeContext& cx, const Operand& x, int64_t axis, const Dim& size,
                      bool keepdims) {

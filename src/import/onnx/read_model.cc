@@ -203,6 +203,8 @@ class Reader {
         break;
       case schema::TypeProto::kMapType:
         out.kind = ValueType::kMap;
+        out.element = t.map_type().key_type();
+        out.held = std::make_shared<ValueType>(type(t.map_type().value_type()));
         break;
       case schema::TypeProto::kOptionalType:
         out.kind = ValueType::kOptional;

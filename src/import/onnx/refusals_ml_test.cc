@@ -362,13 +362,41 @@ TEST_F(RefusalsOfMl, LabelEncoder) {
 }
 
 TEST_F(RefusalsOfMl, Maps) {
-  unsupported({
+  const Attribute labels = M::list("classlabels_int64s", {0, 1}),
+                  words = M::texts("string_vocabulary", {"a", "b"});
+  broken({
       {"ZipMap",
        {"f n 2"},
-       {M::list("classlabels_int64s", {0, 1})},
-       "maps are not implemented; export with zipmap=False to get a tensor"},
-      {"CastMap", {"f n 2"}, {}, "maps are not implemented"},
-      {"DictVectorizer", {"f n 2"}, {}, "maps are not implemented"},
+       {},
+       "none of the attributes classlabels_int64s and classlabels_strings",
+       "one of them"},
+      {"ZipMap",
+       {"f n 2"},
+       {labels, M::texts("classlabels_strings", {"a", "b"})},
+       "both of the attributes classlabels_int64s and classlabels_strings",
+       "one of them"},
+      {"ZipMap", {"f n 3"}, {labels}, "X with 3 columns", "2, one per label"},
+      {"ZipMap", {"f n 3 2"}, {labels}, "X of rank 3", "[N, C] or [C]"},
+      {"DictVectorizer", {"f 2"}, {words}, "an operand of type tensor[2; f32]", "a map"},
+      {"DictVectorizer", {"{i f"}, {words}, "X of i64 and keys of string", "the same type"},
+      {"CastMap", {"{s f"}, {}, "keys of string", "keys of i64"},
+      {"CastMap",
+       {"{i f"},
+       {M::text("cast_to", "TO_BOOL")},
+       "cast_to=TO_BOOL",
+       "TO_FLOAT, TO_INT64 or TO_STRING"},
+      {"CastMap", {"{i f"}, {M::text("map_form", "NONE")}, "map_form=NONE", "DENSE or SPARSE"},
+      {"CastMap",
+       {"{i f"},
+       {M::text("map_form", "SPARSE"), M::integer("max_map", -1)},
+       "max_map=-1",
+       "a number of entries"},
+  });
+  unsupported({
+      {"DictVectorizer",
+       {"{s f"},
+       {M::texts("string_vocabulary", {"a", "a"})},
+       "two values for the key a"},
   });
 }
 

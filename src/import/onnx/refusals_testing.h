@@ -12,8 +12,9 @@ namespace tenon::onnx {
 using M = ModelMaker;
 
 // An operand is a float32 input "f 2 n *", an int64 input "i 2", a bool input "b 2", a uint8 input
-// "u 2", a string input "s 2", an input of unknown rank "f ?", a sequence of such values "[f 2", an
-// integer constant "= 0 -1", a float constant "~ 0.5 2" or of rank 0 "~ 0.5", or "" for none.
+// "u 2", a string input "s 2", an input of unknown rank "f ?", a sequence of such values "[f 2", a
+// map from such keys to such values "{s f", an integer constant "= 0 -1", a float constant "~ 0.5
+// 2" or of rank 0 "~ 0.5", or "" for none.
 struct Refusal {
   const char* op;
   int64_t opset;
@@ -43,6 +44,13 @@ inline std::string add_operand(M& m, const std::string& text, size_t index) {
   if (text.empty()) return "";
   std::string name = cat("x", index);
   std::vector<std::string> words = words_of(text);
+  const auto type_of = [](char kind) {
+    return kind == 'i' ? 7 : kind == 'b' ? 9 : kind == 'u' ? 2 : kind == 's' ? 8 : 1;
+  };
+  if (words[0][0] == '{') {
+    m.model.graph.inputs.push_back(M::map_of(name, type_of(words[0][1]), type_of(words[1][0])));
+    return name;
+  }
   const bool sequence = words[0][0] == '[';
   const char kind = words[0][sequence ? 1 : 0];
   words.erase(words.begin());
@@ -66,8 +74,7 @@ inline std::string add_operand(M& m, const std::string& text, size_t index) {
     m.model.graph.initializers.push_back(t);
     return name;
   }
-  const int32_t type = kind == 'i' ? 7 : kind == 'b' ? 9 : kind == 'u' ? 2 : kind == 's' ? 8 : 1;
-  Value v = M::value(name, type, {});
+  Value v = M::value(name, type_of(kind), {});
   for (const std::string& w : words) {
     if (w == "?") {
       v.type.has_shape = false;

@@ -23,6 +23,18 @@ std::string symbol_text(std::string_view name) {
   return out;
 }
 
+// Keys of other types are no class labels or names of features, and ONNX's operators take only
+// numbers and strings as values.
+std::string map_problem(const ValueType& type) {
+  const auto key = dtype_of(type.element);
+  if (!key || !(key->is_int() || *key == string_elements))
+    return cat("maps with keys of ", data_type_name(type.element), " are not implemented");
+  if (!type.held || type.held->kind != ValueType::kTensor)
+    return "maps of values that are not tensors are not implemented";
+  const auto value = dtype_of(type.held->element);
+  return value ? "" : cat(data_type_name(type.held->element), " is not implemented");
+}
+
 // Why an input can't have the type, or "".
 std::string type_problem(const ValueType& type) {
   switch (type.kind) {
@@ -34,7 +46,7 @@ std::string type_problem(const ValueType& type) {
     case ValueType::kOptional:
       return type.held ? type_problem(*type.held) : "an input without a type";
     case ValueType::kMap:
-      return "maps are not implemented";
+      return map_problem(type);
     case ValueType::kSparse:
       return "sparse tensors are not implemented";
     case ValueType::kOpaque:
@@ -48,8 +60,7 @@ bool ranks_known(const graph::TypeRef& type) {
   if (const auto* tensor = type.as<graph::TensorType>()) {
     return tensor->rank != graph::kUnknownRank;
   }
-  const bool holds = type.is<graph::ArrayType>() || type.is<graph::AdtType>();
-  return !holds || ranks_known(held_type(type));
+  return !holds_others(type) || ranks_known(held_type(type));
 }
 
 }  // namespace
@@ -87,10 +98,10 @@ Signature::Signature(const Model& model, const ImportOptions& options, graph::Bu
 
 namespace {
 
-// The type of the tensors in a value of the type.
+// The type of the tensors, or maps, in a value of the type.
 const ValueType& tensor_in(const ValueType& type) {
   const ValueType* inner = &type;
-  while (inner->held) inner = inner->held.get();
+  while (inner->held && inner->kind != ValueType::kMap) inner = inner->held.get();
   return *inner;
 }
 
@@ -99,13 +110,16 @@ const ValueType& tensor_in(const ValueType& type) {
 void Signature::take_shape(const Value& input) {
   const auto given = options_.shapes.find(input.name);
   const ValueType& tensor = tensor_in(input.type);
-  if (given == options_.shapes.end() || !tensor.has_shape) return;
-  const std::vector<Dimension>& shape = tensor.shape;
-  const std::vector<int64_t>& sizes = given->second;
+  if (given == options_.shapes.end()) return;
   const auto mismatch = [&] {
     return Error(ErrorKind::Usage, cat("the shape given for '", printable(input.name),
                                        "' does not fit ", printable(model_.file)));
   };
+  if (tensor.kind == ValueType::kMap)
+    throw mismatch().found("an input of maps").expected("no shape");
+  if (!tensor.has_shape) return;
+  const std::vector<Dimension>& shape = tensor.shape;
+  const std::vector<int64_t>& sizes = given->second;
   if (sizes.size() != shape.size()) {
     throw mismatch().found(cat("rank ", sizes.size())).expected(cat("rank ", shape.size()));
   }
@@ -155,6 +169,10 @@ graph::TypeRef Signature::type_of(const Value& input) {
 graph::TypeRef Signature::type_of_held(const Value& input, const ValueType& type) {
   if (type.kind == ValueType::kSequence) return graph::array_type(type_of_held(input, *type.held));
   if (type.kind == ValueType::kOptional) return option_type(type_of_held(input, *type.held));
+  if (type.kind == ValueType::kMap) {
+    declare_maps(builder_);
+    return map_type(*dtype_of(type.element), *dtype_of(type.held->element));
+  }
   const DataType dtype = *dtype_of(type.element);
   const auto given = options_.shapes.find(input.name);
   const bool is_given = given != options_.shapes.end();
