@@ -168,7 +168,7 @@ TEST(Schedule, TheEvaluatorRefusesBuffersThatNoMemoryHolds) {
 }
 
 TEST(Schedule, ReductionsAreOfTypesThatHaveTheirOperator) {
-  auto t = buffer("t", boolean, {n}), x = buffer("x", f32, {n});
+  auto t = buffer("t", boolean, {n}), x = buffer("x", f32, {n}), z = buffer("z", c64, {n});
   const auto rule = [&](const Ref<const Buffer>& in, Reduction reduction) {
     auto y = buffer("y", in->dtype, {});
     try {
@@ -184,6 +184,8 @@ TEST(Schedule, ReductionsAreOfTypesThatHaveTheirOperator) {
   EXPECT_NE(rule(t, Reduction::kSum).find("sums and products are of numbers"), std::string::npos);
   EXPECT_NE(rule(x, Reduction::kAnd).find("and, or combine integers or booleans"),
             std::string::npos);
+  for (const Reduction r : {Reduction::kMax, Reduction::kSum, Reduction::kArgMaxFirst})
+    EXPECT_NE(rule(z, r).find("complex numbers are only moved"), std::string::npos);
   EXPECT_EQ(rule(t, Reduction::kOr), "");
   EXPECT_EQ(rule(t, Reduction::kMax), "");
 }

@@ -47,7 +47,7 @@ std::string operand_types(const Operator& op) {
     for (; i < op.operands.size() && op.operands[i].dtypes == dtypes; ++i) {
       names.push_back(cat("`", op.operands[i].name, "`"));
     }
-    if (dtypes == kAll || dtypes == kAny) continue;
+    if (dtypes == kElements || dtypes == kAny) continue;
     out += cat(out.empty() ? " " : ", ", tenon::join(names, ", "), ": ", describe(dtypes));
   }
   return out.empty() ? out : out + ".";

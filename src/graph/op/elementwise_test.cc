@@ -142,12 +142,14 @@ TEST(Elementwise, IsInfTellsTheSignsAskedFor) {
 TEST(Elementwise, TypeErrorsNameTheOperatorAndTheOperand) {
   EXPECT_EQ(type_error("bit_cast", {tensor_type(f32, {2})}, attrs({{"dtype", i64}})),
             "operator 'bit_cast': 'dtype' is i64, expected a number of 32 bits");
+  EXPECT_EQ(type_error("bit_cast", {tensor_type(c128, {2})}, attrs({{"dtype", c64}})),
+            "operator 'bit_cast': 'dtype' is c64, expected a number of 128 bits");
   EXPECT_EQ(type_error("exp", {tensor_type(i32, {2})}),
             "operator 'exp': operand 'x' is i32, expected a float");
   EXPECT_EQ(type_error("neg", {tensor_type(boolean, {2})}),
             "operator 'neg': operand 'x' is bool, expected a number");
   EXPECT_EQ(type_error("cast", {tensor_type(f32, {})}, attrs({{"dtype", DataType(kDLInt, 1)}})),
-            "operator 'cast': 'dtype' is i1, expected any element type but string");
+            "operator 'cast': 'dtype' is i1, expected any element type but c64, c128 and string");
 }
 
 }  // namespace
