@@ -263,7 +263,7 @@ fn @main(%x: map[tensor[rank=1; string], tensor[rank=1; f32]]) -> map[tensor[ran
   %x
 }
 )");
-  const Error e = error_of(m, {.shapes = {{"x", {2}}}});
+  const Error e = error_of(m, {.dims = {}, .shapes = {{"x", {2}}}});
   EXPECT_EQ(e.message(), "the shape given for 'x' does not fit m.onnx");
 }
 
