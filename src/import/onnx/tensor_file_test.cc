@@ -102,7 +102,7 @@ TEST(TensorFile, ComplexNumbersArePairs) {
   t.add_dims(2);
   for (const float part : {1.0F, -2.0F, 0.5F}) t.add_float_data(part);
   EXPECT_EQ(error_of([&] { decode_tensor(bytes_of(t), "x.pb"); }).render(),
-            R"(error: x.pb: tensor '' is damaged
+            R"(error: tensor 'x.pb' is damaged
   where     float_data
   found     3 elements
   expected  4 elements   for 2 elements of c64)");
