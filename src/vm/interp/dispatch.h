@@ -97,6 +97,17 @@ class Dispatch {
 // linked.
 Function function_of(const PackedSlot& slot);
 
+// Rewraps a tensor that another library made: only ours have a layout word.
+inline void admit_result(Any* result) {
+  if (result->type_index == TypeIndex::Tensor &&
+      !static_cast<TensorObj*>(result->v.object)->is_ours()) [[unlikely]] {
+    *result = admit(*result);
+  } else if (result->type_index >= TypeIndex::DLTensorPtr &&
+             result->type_index <= TypeIndex::ObjectRValueRef) [[unlikely]] {
+    *result = admit(*result);
+  }
+}
+
 // Registers are read and written as two 8-byte words: a 16-byte load would stall on preceding
 // 8-byte stores.
 struct RegisterWords {

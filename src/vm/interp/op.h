@@ -192,7 +192,8 @@ struct FunctionCode {
 struct PackedTarget {
   PackedCall call = nullptr;
   void* self = nullptr;
-  Ref<Object> owner;  // keeps `self` alive
+  Ref<Object> owner;      // keeps `self` alive
+  bool prepares = false;  // FunctionFlags::prepares
 };
 
 // A slot in the Program's table of packed functions: the only mutable part of a Program.

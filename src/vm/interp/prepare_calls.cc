@@ -1,12 +1,28 @@
 // Preparation of a program's calls.
+#include <sys/mman.h>
+
 #include <cstring>
 
 #include "device/device.h"
 #include "device/preparation.h"
-#include "vm/interp/machine.h"
+#include "vm/interp/dispatch.h"
 
 namespace tenon::vm {
 namespace {
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22  // Linux 5.14; older kernels refuse it
+#endif
+
+// Maps the pages of a constant, which may lie in a file, in one step.
+void map_constant(const Tensor& tensor) {
+  if (!tensor->is_ours() || !tensor.constant()) return;
+  constexpr uintptr_t kPage = 4096;  // a system with larger ones refuses this
+  const auto data = reinterpret_cast<uintptr_t>(tensor.data());
+  const uintptr_t begin = data & ~(kPage - 1);
+  madvise(reinterpret_cast<void*>(begin), data - begin + static_cast<size_t>(tensor.bytes()),
+          MADV_POPULATE_READ);
+}
 
 constexpr size_t kMostArguments = 64;
 
@@ -14,7 +30,10 @@ constexpr size_t kMostArguments = 64;
 Any argument_for(const SignatureType& type) {
   int64_t shape[kMaxRank];
   int64_t* end = shape;
-  if (type.kind != SignatureType::Kind::Tensor || !type.dims_known) return {};
+  if (type.kind != SignatureType::Kind::Tensor || !type.dims_known ||
+      type.dtype == string_elements) {
+    return {};
+  }
   for (const SignatureDim& dim : type.dims) {
     if (!dim.is_constant() || end == std::end(shape)) return {};
     *end++ = dim.value;
@@ -25,6 +44,21 @@ Any argument_for(const SignatureType& type) {
 }
 
 }  // namespace
+
+// While a machine prepares, the program's functions run, and those that prepare. The constants that
+// others read are mapped for the first call.
+[[gnu::cold]] bool Dispatch::skips_in_preparation(Machine& m, const CallOperands& call,
+                                                  std::span<const AnyView> args) {
+  if (call.callee) return false;
+  if (!call.slot)
+    return !ClosureObj::of_program(value_of(call.args[kClosure], m.base_), m.running_);
+  const PackedTarget* target = call.slot->target.load(std::memory_order_acquire);
+  if (target && target->prepares) return false;
+  for (const AnyView& arg : args) {
+    if (arg.type_index == TypeIndex::Tensor) map_constant(payload_as<Tensor>(arg));
+  }
+  return true;
+}
 
 [[gnu::cold]] void Machine::prepare_call(const FunctionCode& code) {
   Any zeros[kMostArguments];

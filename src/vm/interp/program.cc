@@ -234,15 +234,24 @@ std::unique_ptr<PackedTarget> Program::kernel_target(const std::string& name) co
 
 std::unique_ptr<PackedTarget> Program::function_target(const std::string& name,
                                                        const ProgramOptions& options) const {
+  const auto registered = find_registered(name);
+  Function function;
+  if (registered && (options.trusted || registered->flags.for_files))
+    function = registered->function;
   for (const std::span<const Module> modules :
-       {std::span<const Module>(options.modules), std::span<const Module>(libraries_.used)}) {
+       {std::span<const Module>(libraries_.used), std::span<const Module>(options.modules)}) {
     for (const Module& module : modules) {
-      if (const Function f = module.find(name)) return target_of(f);
+      if (Function f = module.find(name)) {
+        function = std::move(f);
+        break;
+      }
     }
   }
-  const auto registered = find_registered(name);
-  if (!registered || !(options.trusted || registered->flags.for_files)) return nullptr;
-  return target_of(registered->function);
+  if (!function) return nullptr;
+  auto target = target_of(function);
+  target->prepares =
+      registered && registered->flags.prepares && registered->function.get() == function.get();
+  return target;
 }
 
 void Program::set_target(PackedSlot& slot, std::unique_ptr<PackedTarget> target) const {
