@@ -1,27 +1,18 @@
 // Preparation of a program's calls.
-#include <sys/mman.h>
-
 #include <cstring>
 
 #include "device/device.h"
 #include "device/preparation.h"
+#include "support/pages.h"
 #include "vm/interp/dispatch.h"
 
 namespace tenon::vm {
 namespace {
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22  // Linux 5.14; older kernels refuse it
-#endif
-
-// Maps the pages of a constant, which may lie in a file, in one step.
+// A constant may lie in a file.
 void map_constant(const Tensor& tensor) {
   if (!tensor->is_ours() || !tensor.constant()) return;
-  constexpr uintptr_t kPage = 4096;  // a system with larger ones refuses this
-  const auto data = reinterpret_cast<uintptr_t>(tensor.data());
-  const uintptr_t begin = data & ~(kPage - 1);
-  madvise(reinterpret_cast<void*>(begin), data - begin + static_cast<size_t>(tensor.bytes()),
-          MADV_POPULATE_READ);
+  populate_pages(tensor.data(), static_cast<size_t>(tensor.bytes()));
 }
 
 constexpr size_t kMostArguments = 64;
@@ -73,8 +64,8 @@ Any argument_for(const SignatureType& type) {
 }
 
 [[gnu::cold]] void Machine::prepare_calls() {
+  const PreparationScope scope;
   preparing_ = true;
-  set_preparing(true);
   for (const FunctionCode& code : home_->decoded().functions) {
     try {
       if (home_->function_unit(code).exported) prepare_call(code);
@@ -82,7 +73,6 @@ Any argument_for(const SignatureType& type) {
       // The first call reports it, if it occurs there.
     }
   }
-  set_preparing(false);
   preparing_ = false;
 }
 

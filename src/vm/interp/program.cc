@@ -315,16 +315,26 @@ std::string Program::frame_text(const Op* op) const {
 
 Function Program::function(std::string_view name, const Limits& limits) const {
   const FunctionCode& code = decoded_.functions[exported(name)];
-  if (!libraries_.used.empty()) {
-    Machine(Ref<Program>(const_cast<Program*>(this)), limits);  // prepares
-  }
+  if (!is_prepared(limits.threads)) Machine(Ref<Program>(const_cast<Program*>(this)), limits);
   return Function::adopt(
       ClosureObj::of(*this, code, 0, Account::of(Machine::checked(limits), make<RunningCalls>())));
 }
 
+namespace {
+
+uint64_t bit_of(int32_t threads) {
+  return uint64_t{1} << std::clamp(threads, 0, 63);
+}
+
+}  // namespace
+
+bool Program::is_prepared(int32_t threads) const {
+  return libraries_.used.empty() || (prepared_.load(std::memory_order_relaxed) & bit_of(threads));
+}
+
 [[gnu::cold]] bool Program::begins_preparing(int32_t threads) const {
-  const uint64_t bit = uint64_t{1} << std::clamp(threads, 0, 63);
-  return !libraries_.used.empty() && !(prepared_.fetch_or(bit, std::memory_order_relaxed) & bit);
+  const uint64_t bit = bit_of(threads);
+  return !is_prepared(threads) && !(prepared_.fetch_or(bit, std::memory_order_relaxed) & bit);
 }
 
 namespace {

@@ -101,8 +101,10 @@ class Program : public Object {
   // A backtrace line for an op: "fused_add at net.tn:12:3, instruction 17: call_packed".
   std::string frame_text(const Op* op) const;
 
-  // Whether it uses a library, whose functions may prepare (FunctionFlags::prepares), and nobody
-  // has asked before for that many threads (Limits::threads): the one who asks first prepares.
+  // Whether it uses no library, whose functions may prepare (FunctionFlags::prepares), or somebody
+  // has begun to prepare it for that many threads (Limits::threads).
+  bool is_prepared(int32_t threads) const;
+  // Whether it isn't: the one who asks first, a machine as it is made, prepares.
   bool begins_preparing(int32_t threads) const;
 
   // Throws an error of that kind unless captures and arguments together are the function's
