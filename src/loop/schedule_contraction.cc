@@ -219,8 +219,8 @@ class ContractionSchedule {
   // there is an even number of them, for two threads, and they have as few columns as possible, so
   // that threads end together.
   void share_tiles() {
-    constexpr int64_t kTransfer =
-        8;  // what a byte of another thread's cache costs, in bytes of `b`
+    // What a byte of another thread's cache costs, in bytes of `b`.
+    constexpr int64_t kTransfer = 8;
     const auto rows = rows_.as_const(), depth = depth_.as_const();
     int64_t result_bytes = 0;
     for (const Work& a : after_) result_bytes += a.out->dtype.bytes();
@@ -463,8 +463,10 @@ class ContractionSchedule {
 
     // Rows beyond the last compute it again and aren't stored.
     Lets lets;
+    const ExprRef place = step_of_all(k);
     const auto fetched = var("fetched", i64);
-    lets.emplace_back(fetched, fetched_column(first));
+    const StmtRef fetch_next = fetch(place, fetched);
+    if (!is_empty(fetch_next)) lets.emplace_back(fetched, fetched_column(first));
     std::vector<ExprRef> a;
     for (int64_t i = 0; i < tile_rows_; ++i) {
       ExprRef row = smaller(sum(first, index(i)), minus_one(m_count));
@@ -495,7 +497,6 @@ class ContractionSchedule {
     // Row by row: an element of `a` is in a register only for its own row. Column by column, those
     // of all rows would be, next to the partial sums.
     std::vector<StmtRef> steps;
-    const ExprRef place = step_of_all(k);
     for (int64_t i = 0; i < tile_rows_; ++i) {
       for (int64_t u = 0; u < tiling_.vectors; ++u) {
         ExprRef column = sum(index(u * lanes_), lane);
@@ -507,7 +508,7 @@ class ContractionSchedule {
                                  store(acc, {at}, sum(load(acc, {at}), product))));
       }
     }
-    steps.push_back(fetch(place, fetched));
+    steps.push_back(fetch_next);
     StmtRef loop = for_loop(k, index(0), dim_value(run_), ForKind::kSerial, seq(steps));
     for (size_t i = run_start_; i-- > 0;) {
       loop = for_loop(w_.reduce[i].var, index(0), dim_value(w_.reduce[i].extent), ForKind::kSerial,
