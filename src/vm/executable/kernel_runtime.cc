@@ -8,6 +8,7 @@
 #include "object/function.h"
 #include "object/tensor.h"
 #include "support/bulk.h"
+#include "support/thread_slot.h"
 #include "vm/executable/kernel_error.h"
 
 namespace tenon::vm {
@@ -33,26 +34,55 @@ int32_t run_loop(const KernelRuntime*, KernelBody body, void* context, int64_t c
   return try_parallel(loop);
 }
 
-// Precedes every workspace: the call that it counts for, and its size. Its size is a multiple of
-// the alignment, so that the workspace is aligned.
+// Precedes every workspace: the call that it counts for, what it counts as, and the bytes that it
+// has, a multiple of the alignment, so that the workspace is aligned.
 struct alignas(kDataAlignment) Workspace {
   CallContext* call;
   size_t bytes;
+  size_t capacity;
 };
+
+void drop(Workspace* workspace) {
+  std::free(workspace);
+}
+
+// The largest workspace that the thread gave back, for its next kernel: pages that the system has
+// to map anew take longer than many a kernel.
+using KeptWorkspace = ThreadSlot<Workspace, drop>;
+#if defined(__SANITIZE_ADDRESS__)
+constexpr size_t kMostKept = 0;
+#else
+constexpr size_t kMostKept = size_t{16} << 20;
+#endif
 
 void give_back(const KernelRuntime*, void* memory) {
   if (!memory) return;
   Workspace* workspace = static_cast<Workspace*>(memory) - 1;
   if (workspace->call) workspace->call->discount_memory(workspace->bytes);
+  const Workspace* const kept = KeptWorkspace::get();
+  if (workspace->capacity <= kMostKept && (!kept || kept->capacity < workspace->capacity)) {
+    workspace = KeptWorkspace::exchange(workspace);
+  }
   std::free(workspace);
+}
+
+Workspace* take_kept(size_t bytes) {
+  const Workspace* const kept = KeptWorkspace::get();
+  return kept && kept->capacity >= bytes ? KeptWorkspace::exchange(nullptr) : nullptr;
+}
+
+Workspace* new_workspace(size_t bytes) {
+  auto* workspace = static_cast<Workspace*>(std::aligned_alloc(kDataAlignment, bytes));
+  if (workspace) workspace->capacity = bytes;
+  return workspace;
 }
 
 void* allocate(const KernelRuntime* self, const char* kernel, uint64_t bytes) {
   size_t total = sizeof(Workspace) + (bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
   CallContext* call = CallContext::current();
   bool fits = bytes <= kAddressSpace && (!call || call->count_memory(total));
-  auto* workspace =
-      fits ? static_cast<Workspace*>(std::aligned_alloc(kDataAlignment, total)) : nullptr;
+  Workspace* workspace = fits ? take_kept(total) : nullptr;
+  if (fits && !workspace) workspace = new_workspace(total);
   if (!workspace) {
     if (fits && call) call->discount_memory(total);
     self->raise(self, kernel, KernelError::OutOfMemory, -1, -1, static_cast<int64_t>(bytes), 0);

@@ -57,6 +57,22 @@ TEST(KernelRuntime, WorkspaceIsFilledWhereTheCallAsksForIt) {
   EXPECT_THAT(take_error().render(), HasSubstr("stopped"));
 }
 
+#if !defined(__SANITIZE_ADDRESS__)
+TEST(KernelRuntime, KeepsTheLargestWorkspaceForTheNextKernel) {
+  const KernelRuntime& runtime = kernel_runtime();
+  void* const large = runtime.allocate(&runtime, "k", 1 << 20);
+  void* const small = runtime.allocate(&runtime, "k", 1 << 19);
+  EXPECT_NE(large, small);
+  runtime.release(&runtime, large);
+  runtime.release(&runtime, small);
+  for (uint64_t bytes : {1 << 10, 1 << 20}) {
+    void* const again = runtime.allocate(&runtime, "k", bytes);
+    EXPECT_EQ(again, large) << bytes;
+    runtime.release(&runtime, again);
+  }
+}
+#endif
+
 // Also if adding the header's size would overflow.
 TEST(KernelRuntime, WorkspaceThatNoMachineHasIsAnErrorOfTheKernel) {
   const KernelRuntime& runtime = kernel_runtime();
