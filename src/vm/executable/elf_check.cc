@@ -45,7 +45,8 @@ struct Range {
 // dynamic section among writable data, so relocations must not touch it instead.
 class ElfCheck {
  public:
-  explicit ElfCheck(std::string_view bytes) : bytes_(bytes) {}
+  ElfCheck(std::string_view bytes, bool may_have_note)
+      : bytes_(bytes), may_have_note_(may_have_note) {}
 
   const char* run() {
     if (const char* why = header()) return why;
@@ -118,7 +119,9 @@ class ElfCheck {
         if (const char* why = loads ? load(p) : segment(p)) return why;
       }
     }
-    return dynamic_.size == 0 ? "no loadable segment or no dynamic section" : nullptr;
+    if (dynamic_.size == 0) return "no loadable segment or no dynamic section";
+    // Without it, the loader makes the stacks of the process executable.
+    return has_stack_ ? nullptr : "no header for its stack, which would be executable";
   }
 
   // One that isn't loaded by itself.
@@ -133,6 +136,10 @@ class ElfCheck {
         in = file_bytes(range);
         if (!in || offset_of(*in, range) != p.p_offset) {
           return "a dynamic section at a different place in memory";
+        }
+        // The loader changes the entries of one that is said to be writable.
+        if (((p.p_flags & PF_W) != 0) != in->writable) {
+          return "a dynamic section that isn't writable as its segment is";
         }
         return nullptr;
       case PT_GNU_RELRO:
@@ -151,11 +158,13 @@ class ElfCheck {
         }
         return nullptr;
       case PT_GNU_STACK:
+        has_stack_ = true;
         return p.p_flags & PF_X ? "an executable stack" : nullptr;
       case PT_NULL:
-      case PT_NOTE:
       case PT_GNU_EH_FRAME:
         return nullptr;
+      case PT_NOTE:  // the loader follows its sizes wherever they lead
+        return may_have_note_ ? nullptr : "a note";
       case PT_INTERP:
         return "an interpreter";
       case PT_TLS:
@@ -221,10 +230,19 @@ class ElfCheck {
     for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic_.size; at += sizeof(Elf64_Dyn)) {
       Elf64_Dyn d;
       if (!read(begin + at, &d)) return "a dynamic section outside of its bytes";
-      if (d.d_tag == DT_NULL) return nullptr;
+      if (d.d_tag == DT_NULL) return incomplete();
       if (const char* why = entry(d)) return why;
     }
     return "a dynamic section without an end";
+  }
+  // The loader follows these without asking whether they are there.
+  const char* incomplete() const {
+    if (!symtab_) return "no symbol table";
+    if (!strtab_) return "no names of its symbols in read-only memory";
+    if (rela_.has_value() != rela_size_.has_value() || (rela_ && !has_rela_entry_)) {
+      return "relocations without their place and size";
+    }
+    return nullptr;
   }
 
   const char* entry(const Elf64_Dyn& d) {
@@ -269,6 +287,7 @@ class ElfCheck {
         break;
       case DT_RELAENT:
         if (value != sizeof(Elf64_Rela)) return "relocations of the wrong size";
+        has_rela_entry_ = true;
         break;
       case DT_SYMENT:
         if (value != sizeof(Elf64_Sym)) return "symbols of the wrong size";
@@ -320,9 +339,9 @@ class ElfCheck {
   const char* symbols() {
     auto count = symbol_count();
     if (!count) return "no valid GNU hash table of its symbols in read-only memory";
-    auto bytes = table(symtab_, *count <= bytes_.size() ? *count * sizeof(Elf64_Sym) : UINT64_MAX);
+    auto bytes = table(*symtab_, *count <= bytes_.size() ? *count * sizeof(Elf64_Sym) : UINT64_MAX);
     if (!bytes) return "a symbol table outside of its read-only memory";
-    auto names = table(strtab_, strtab_size_);
+    auto names = table(*strtab_, strtab_size_);
     if (!names || names->empty() || names->back() != 0) {
       return "no names of its symbols in read-only memory";
     }
@@ -346,10 +365,11 @@ class ElfCheck {
   // object or any other.
   const char* relocations() {
     // The loader trusts the count of relative relocations, wherever the table ends.
-    if (relative_ > rela_size_ / sizeof(Elf64_Rela)) return "fewer relocations than its count";
-    if (rela_ == 0 && rela_size_ == 0) return nullptr;
-    auto bytes = table(rela_, rela_size_);
-    if (!bytes || rela_size_ % sizeof(Elf64_Rela)) {
+    const uint64_t size = rela_size_.value_or(0);
+    if (relative_ > size / sizeof(Elf64_Rela)) return "fewer relocations than its count";
+    if (!rela_) return nullptr;
+    auto bytes = table(*rela_, size);
+    if (!bytes || size % sizeof(Elf64_Rela)) {
       return "relocations outside of its read-only memory";
     }
     relocations_ = *bytes;
@@ -393,7 +413,7 @@ class ElfCheck {
   bool code_pointers(uint64_t address, uint64_t count) const {
     for (; count > 0; --count, address += kWord) {
       const auto code = pointer(address);
-      const Load* in = code ? memory(*code, 1) : nullptr;
+      const Load* in = code ? file_bytes({*code, 1}) : nullptr;
       if (!in || !in->executable) return false;
     }
     return true;
@@ -457,14 +477,16 @@ class ElfCheck {
   }
 
   std::string_view bytes_;
+  const bool may_have_note_;
   std::string text_;  // of what is wrong, if it has numbers
   Elf64_Ehdr header_{};
   Machine machine_{};
   std::vector<Load> loads_;
   uint64_t next_page_ = 0;  // the first page behind the segments so far
   Range dynamic_;
-  uint64_t symtab_ = 0, strtab_ = 0, strtab_size_ = 0, gnu_hash_ = 0, rela_ = 0, rela_size_ = 0,
-           relative_ = 0;
+  bool has_stack_ = false, has_rela_entry_ = false;
+  std::optional<uint64_t> symtab_, strtab_, rela_, rela_size_;
+  uint64_t strtab_size_ = 0, gnu_hash_ = 0, relative_ = 0;
   std::string_view relocations_;  // the table's bytes
   // The addresses of its ModelTable, KernelTable and CodeTable; 0 if there is none.
   uint64_t model_ = 0, kernels_ = 0, code_ = 0;
@@ -472,8 +494,9 @@ class ElfCheck {
 
 }  // namespace
 
-std::optional<std::string> why_not_closed(std::string_view bytes, ElfModel* model) {
-  ElfCheck check(bytes);
+std::optional<std::string> why_not_closed(std::string_view bytes, ElfModel* model,
+                                          bool may_have_note) {
+  ElfCheck check(bytes, may_have_note);
   if (const char* why = check.run()) return why;
   if (model) check.find_model(model);
   return std::nullopt;

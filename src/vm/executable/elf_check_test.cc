@@ -248,7 +248,7 @@ TEST(ElfCheck, EachMachineHasItsOwnRelativeRelocation) {
 TEST(ElfCheck, AttributesOfCodeAreOfOneMachine) {
   Object object;
   for (size_t i = 0; i < object.header()->e_phnum; ++i) {
-    if (object.segment(i)->p_type == PT_GNU_STACK) {
+    if (object.segment(i)->p_type == PT_PHDR) {
       object.segment(i)->p_type = PT_RISCV_ATTRIBUTES;
     }
   }
@@ -283,6 +283,30 @@ TEST(ElfCheck, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(relro.refusal(), "a range to be made read-only outside of its data");
 }
 
+TEST(ElfCheck, RefusesWhatTheLoaderFollowsUnseen) {
+  const auto without = [](Elf64_Sxword tag) {
+    Object object;
+    object.entry(tag)->d_tag = DT_RELACOUNT;
+    object.entry(DT_RELACOUNT)->d_un.d_val = 0;
+    return object.refusal();
+  };
+  EXPECT_EQ(without(DT_SYMTAB), "no symbol table");
+  EXPECT_EQ(without(DT_STRTAB), "no names of its symbols in read-only memory");
+  for (const Elf64_Sxword tag : {DT_RELA, DT_RELASZ, DT_RELAENT}) {
+    EXPECT_EQ(without(tag), "relocations without their place and size") << tag;
+  }
+  Object dynamic, stack, note;
+  for (size_t i = 0; i < dynamic.header()->e_phnum; ++i) {
+    if (dynamic.segment(i)->p_type == PT_DYNAMIC) dynamic.segment(i)->p_flags ^= PF_W;
+    if (stack.segment(i)->p_type != PT_GNU_STACK) continue;
+    stack.segment(i)->p_type = PT_NULL;
+    note.segment(i)->p_type = PT_NOTE;
+  }
+  EXPECT_EQ(dynamic.refusal(), "a dynamic section that isn't writable as its segment is");
+  EXPECT_EQ(stack.refusal(), "no header for its stack, which would be executable");
+  EXPECT_EQ(note.refusal(), "a note");
+}
+
 // If the check accepts an object, the loader opens or refuses it without running any of its code.
 TEST(ElfCheck, NothingRunsWhileWhatItTakesIsOpened) {
   const Object whole;
@@ -314,7 +338,22 @@ TEST(ElfCheck, NothingRunsWhileWhatItTakesIsOpened) {
                                4096,
                                object.entry(DT_RELA)->d_un.d_ptr,
                                object.entry(DT_SYMTAB)->d_un.d_ptr};
-    for (uint64_t changes = 1 + below(2); changes-- > 0;) {
+    // Or a field is another of its kind.
+    constexpr Elf64_Sxword kTags[] = {DT_NULL,  DT_SYMTAB,   DT_STRTAB,  DT_STRSZ,
+                                      DT_RELA,  DT_RELASZ,   DT_RELAENT, DT_RELACOUNT,
+                                      DT_FLAGS, DT_GNU_HASH, DT_SYMENT,  DT_FLAGS_1};
+    constexpr uint32_t kTypes[] = {PT_NULL, PT_LOAD,         PT_DYNAMIC,   PT_NOTE,
+                                   PT_PHDR, PT_GNU_EH_FRAME, PT_GNU_STACK, PT_GNU_RELRO};
+    if (below(3) == 0) {
+      auto* const entries = reinterpret_cast<Elf64_Dyn*>(object.elf.data() + object.dynamic);
+      entries[below(10)].d_tag = kTags[below(std::size(kTags))];
+    }
+    if (below(3) == 0) {
+      Elf64_Phdr& p = *object.segment(below(object.header()->e_phnum));
+      (below(2) ? p.p_type : p.p_flags) =
+          below(2) ? kTypes[below(std::size(kTypes))] : static_cast<uint32_t>(below(8));
+    }
+    for (uint64_t changes = below(3); changes-- > 0;) {
       const auto& [begin, size] = tables[below(tables.size())];
       char* word = begin + below(size / 4 - 1) * 4;
       uint64_t value;

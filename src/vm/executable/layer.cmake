@@ -17,7 +17,7 @@ if(TARGET ${TARGET_NAME}_test)
   add_custom_command(OUTPUT "${tripwire}"
     COMMAND "${CMAKE_C_COMPILER}" -O1 -fPIC -shared -nostdlib -fvisibility=hidden
             -fno-stack-protector -fno-builtin -fcf-protection=none -fuse-ld=lld
-            -Wl,-z,noexecstack -Wl,--hash-style=gnu -o "${tripwire}"
+            -Wl,-z,noexecstack -Wl,--hash-style=gnu -Wl,--build-id=none -o "${tripwire}"
             "${PROJECT_SOURCE_DIR}/src/vm/executable/test_tripwire.c"
     DEPENDS "${PROJECT_SOURCE_DIR}/src/vm/executable/test_tripwire.c")
   target_sources(${TARGET_NAME}_test PRIVATE "${tripwire}")

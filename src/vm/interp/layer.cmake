@@ -10,7 +10,7 @@ if(TARGET ${TARGET_NAME}_test)
   add_custom_command(OUTPUT "${kernels}"
     COMMAND "${CMAKE_C_COMPILER}" -O1 -fPIC -shared -nostdlib -fvisibility=hidden
             -fno-stack-protector -fno-builtin -fcf-protection=none -fuse-ld=lld
-            -Wl,-z,noexecstack "-I${PROJECT_SOURCE_DIR}/src" "-I${PROJECT_SOURCE_DIR}/include"
+            -Wl,-z,noexecstack -Wl,--build-id=none "-I${PROJECT_SOURCE_DIR}/src" "-I${PROJECT_SOURCE_DIR}/include"
             -o "${kernels}" "${PROJECT_SOURCE_DIR}/src/vm/interp/test_kernels.c"
     DEPENDS "${PROJECT_SOURCE_DIR}/src/vm/interp/test_kernels.c"
             "${PROJECT_SOURCE_DIR}/src/vm/executable/kernel_errors.def")
