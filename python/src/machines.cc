@@ -115,8 +115,12 @@ std::unique_ptr<Machines::Slot> Machines::make() const {
   options.memory = memory_;
   options.limits = &limits_;
   options.inter_op = inter_op_;
-  if (tenon_machine_create_with(program_.value.get(), &options, made->machine.out()) != 0)
-    return nullptr;
+  {
+    // Preparing the program may take seconds.
+    const nb::gil_scoped_release released;
+    if (tenon_machine_create_with(program_.value.get(), &options, made->machine.out()) != 0)
+      return nullptr;
+  }
   if (!instrument_.is_none() && watch(made->machine, instrument_) != 0) return nullptr;
   return made;
 }

@@ -40,6 +40,7 @@ void* scratch(size_t bytes) {
 }
 
 void prepare_scratch(size_t bytes) {
+  const Counted counted(bytes);
   if (own.grow_to(bytes)) std::memset(own.memory.get(), 0, bytes);
 }
 

@@ -257,7 +257,7 @@ class Machine final : private CallContext, private MachineState {
   // Runs each exported function whose arguments are tensors of known dimensions, to prepare its
   // calls (device/preparation.h). Errors end the preparation of the function that they are in.
   void prepare_calls();
-  void prepare_call(const FunctionCode& code);
+  void prepare_call(const FunctionCode& code, const Account& account);
 
   // The pool of a device: there is only the CPU's.
   Pool& pool_on(DLDevice device) const;

@@ -26,9 +26,6 @@ namespace {
 // for a kernel.
 constexpr size_t kCallStack = (size_t{32} << 10) + kKernelStack;
 
-// Of a call that only prepares: ends a loop whose condition kernels would compute.
-constexpr int64_t kFuelToPrepare = 1 << 16;
-
 constinit thread_local Machine* current_machine = nullptr;
 constinit thread_local int nesting = 0;
 
@@ -173,7 +170,6 @@ class Machine::Bounds {
     now.limits = &own.limits;
     now.end = end_of(own.limits.deadline);
     fuel_ = own.limits.fuel;
-    if (m.preparing_) fuel_ = std::min(fuel_, kFuelToPrepare);
     size_t memory = own.limits.memory;
     size_t frames = own.limits.depth, stack_bytes = own.limits.stack_bytes;
     if (outer) memory = limit_to_what_is_left(frames, stack_bytes, memory);

@@ -1,6 +1,9 @@
 // Preparation: what a machine calls before the first call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
 
 #include "device/preparation.h"
 #include "object/library.h"
@@ -110,6 +113,68 @@ again:
   goto again
 })"));
   EXPECT_EQ(seen, "");
+}
+
+// Whatever the functions are, whose calls nobody has asked for.
+TEST(Preparation, TakesLittleAltogether) {
+  std::string functions;
+  for (int i = 0; i < 100; ++i) {
+    functions += cat("func @f", i, R"(() -> i64 {
+  %0 = new_tensor cpu:0, f32, 2
+again:
+  _ = call_packed $test.keep, %0
+  goto again
+}
+)");
+  }
+  Machine machine(program_with(functions));
+  const auto calls = std::ranges::count(seen, '+');
+  EXPECT_GE(calls, 100);
+  EXPECT_LE(calls, 10'000);
+}
+
+TEST(Preparation, KeepsToTheLimits) {
+  Limits limits;
+  limits.fuel = 10;
+  Machine machine(program_with(R"(
+func @main() -> i64 {
+  %0 = new_tensor cpu:0, f32, 2
+again:
+  _ = call_packed $test.keep, %0
+  goto again
+})"),
+                  limits);
+  EXPECT_EQ(std::ranges::count(seen, '+'), 10);
+  limits = {};
+  limits.memory = 1 << 20;
+  Machine small(program_with(R"(
+func @main() -> i64 {
+  %0 = new_tensor cpu:0, f32, 2
+  _ = call_packed $test.keep, %0
+  %1 = new_tensor cpu:0, f32, 1048576
+  _ = call_packed $test.keep, %1
+  ret 1
+})"),
+                limits);
+  EXPECT_EQ(seen, "keep+ ");
+}
+
+// Zeros for parameters take no memory.
+TEST(Preparation, OfLargeParameters) {
+  const auto peak = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;  // in KB
+  };
+  const auto before = peak();
+  Machine machine(program_with(R"(
+func @main(x: tensor[536870912; f32]) -> i64 {
+  match_tensor %0, f32, =536870912
+  _ = call_packed $test.keep, %0
+  ret 1
+})"));
+  EXPECT_EQ(seen, "keep+ ");
+  EXPECT_LT(peak() - before, 512 << 10);
 }
 
 TEST(Preparation, DoesNotCallFunctionsAsValues) {

@@ -1,7 +1,10 @@
 // Preparation of a program's calls.
-#include <cstring>
+#include <sys/mman.h>
 
-#include "device/device.h"
+#include <algorithm>
+#include <chrono>
+#include <new>
+
 #include "device/preparation.h"
 #include "support/pages.h"
 #include "vm/interp/dispatch.h"
@@ -17,6 +20,30 @@ void map_constant(const Tensor& tensor) {
 
 constexpr size_t kMostArguments = 64;
 
+// What all of it may take at most, since nobody has called anything yet; the machine's own limits
+// hold, too. Fuel ends loops, whose conditions kernels would compute.
+constexpr int64_t kFuel = 1 << 13, kLeastFuelOfAFunction = 64;
+constexpr size_t kMemory = size_t{1} << 30;
+constexpr std::chrono::seconds kTime{10};
+
+// Read-only zeros, which take address space instead of memory.
+struct Zeros : Object {
+  static constexpr bool kLeaf = true;
+  static constexpr int32_t kTypeIndex = TypeIndex::Opaque;
+  static constexpr int32_t kTypeLast = kTypeIndex;
+
+  explicit Zeros(size_t bytes)
+      : data(mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)),
+        size(bytes) {
+    if (data == MAP_FAILED) throw std::bad_alloc();
+  }
+  Zeros(const Zeros&) = delete;
+  ~Zeros() { munmap(data, size); }
+
+  void* const data;
+  const size_t size;
+};
+
 // Zeros for a parameter; None unless it is a tensor of known dimensions.
 Any argument_for(const SignatureType& type) {
   int64_t shape[kMaxRank];
@@ -25,13 +52,15 @@ Any argument_for(const SignatureType& type) {
       type.dtype == string_elements) {
     return {};
   }
+  int64_t bytes = type.dtype.bytes();
   for (const SignatureDim& dim : type.dims) {
     if (!dim.is_constant() || end == std::end(shape)) return {};
     *end++ = dim.value;
+    if (__builtin_mul_overflow(bytes, dim.value, &bytes)) return {};
   }
-  Tensor zeros = tenon::allocate_tensor({shape, end}, type.dtype);
-  std::memset(zeros.data(), 0, static_cast<size_t>(zeros.bytes()));
-  return Any(std::move(zeros));
+  auto zeros = make<Zeros>(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
+  void* const data = zeros->data;
+  return Any(Tensor::view(data, {shape, end}, type.dtype, std::move(zeros), /*read_only=*/true));
 }
 
 }  // namespace
@@ -51,7 +80,7 @@ Any argument_for(const SignatureType& type) {
   return true;
 }
 
-[[gnu::cold]] void Machine::prepare_call(const FunctionCode& code) {
+[[gnu::cold]] void Machine::prepare_call(const FunctionCode& code, const Account& account) {
   Any zeros[kMostArguments];
   Any* end = zeros;
   for (const Param& param : home_->function_unit(code).params) {
@@ -60,15 +89,25 @@ Any argument_for(const SignatureType& type) {
     if (end++->is_none()) return;
   }
   const AnyView* const first = zeros;
-  call_code(*home_, code, {}, {first, static_cast<const AnyView*>(end)}, *account_);
+  call_code(*home_, code, {}, {first, static_cast<const AnyView*>(end)}, account);
 }
 
 [[gnu::cold]] void Machine::prepare_calls() {
+  using Clock = std::chrono::steady_clock;
   const PreparationScope scope;
   preparing_ = true;
-  for (const FunctionCode& code : home_->decoded().functions) {
+  const auto& functions = home_->decoded().functions;
+  Limits limits = account_->limits;
+  limits.memory = stricter(limits.memory, kMemory);
+  limits.fuel = std::min(limits.fuel, std::max(kLeastFuelOfAFunction,
+                                               kFuel / static_cast<int64_t>(functions.size() + 1)));
+  const auto start = Clock::now();
+  for (const FunctionCode& code : functions) {
+    const std::chrono::nanoseconds passed = Clock::now() - start;
+    if (passed > std::min<std::chrono::nanoseconds>(kTime, account_->limits.deadline)) break;
+    limits.deadline = account_->limits.deadline - passed;
     try {
-      if (home_->function_unit(code).exported) prepare_call(code);
+      if (home_->function_unit(code).exported) prepare_call(code, *Account::of(limits, calls_));
     } catch (...) {
       // The first call reports it, if it occurs there.
     }
