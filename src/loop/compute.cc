@@ -224,7 +224,8 @@ struct Checker {
         break;
       case StageKind::kReduce:
         require(s.reduction != Reduction::kNone, "a reduction is named");
-        require(!s.body->dtype.is_complex(), "complex numbers are only moved");
+        require(!s.body->dtype.is_complex() && !s.out->dtype.is_complex(),
+                "complex numbers are only moved");
         if (is_arg_reduction(s.reduction)) {
           require(s.reduce_axes.size() == 1 && s.out->dtype == i64,
                   "the place of an extreme is an i64 on one axis");
