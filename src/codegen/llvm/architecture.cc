@@ -55,6 +55,7 @@ Capabilities x86_capabilities(const Names& features) {
   return {.fma = has("fma"),
           .rounding = has("sse4.1"),
           .half_conversion = has("f16c"),
+          .scaling = wide,
           .dot_products = has("avx512vnni") || has("avxvnni"),
           .pair_products = true,
           .vector_bytes = wide          ? 64
@@ -75,6 +76,7 @@ Capabilities aarch64_capabilities(const Names&) {
   return {.fma = true,
           .rounding = true,
           .half_conversion = true,
+          .scaling = false,
           .dot_products = false,
           .pair_products = false,
           .vector_bytes = 16,
@@ -106,6 +108,7 @@ Capabilities riscv64_capabilities(const Names&) {
   return {.fma = true,
           .rounding = false,
           .half_conversion = false,
+          .scaling = false,
           .dot_products = false,
           .pair_products = false,
           .vector_bytes = Capabilities::kScalarPair,

@@ -14,6 +14,7 @@ struct Capabilities {
   bool fma = false;              // an instruction multiplies and adds floats, rounding once
   bool rounding = false;         // an instruction rounds floats to integral values
   bool half_conversion = false;  // an instruction converts between f16 and f32
+  bool scaling = false;          // one multiplies vectors of floats by powers of two
   bool dot_products = false;     // as in loop/target_facts.def
   bool pair_products = false;    // as there
   int64_t vector_bytes = 16;     // of one vector register, or kScalarPair

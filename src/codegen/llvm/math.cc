@@ -1,8 +1,11 @@
 #include "codegen/llvm/math.h"
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "codegen/llvm/coefficients.h"
+#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
 #include "support/error.h"
 
@@ -38,6 +41,33 @@ std::string type_suffix(llvm::Type* type) {
   return name;
 }
 
+// The vectors that an instruction of x86, which alone has `scaling`, multiplies by 2^n.
+struct ScaledVector {
+  unsigned bits, lanes;
+  llvm::Intrinsic::ID scale;
+};
+constexpr ScaledVector kScaledVectors[] = {{32, 16, llvm::Intrinsic::x86_avx512_mask_scalef_ps_512},
+                                           {32, 8, llvm::Intrinsic::x86_avx512_mask_scalef_ps_256},
+                                           {32, 4, llvm::Intrinsic::x86_avx512_mask_scalef_ps_128},
+                                           {64, 8, llvm::Intrinsic::x86_avx512_mask_scalef_pd_512},
+                                           {64, 4, llvm::Intrinsic::x86_avx512_mask_scalef_pd_256},
+                                           {64, 2, llvm::Intrinsic::x86_avx512_mask_scalef_pd_128}};
+
+// x 2^n for an integral n of the same type; null for other types than those.
+llvm::Value* scaled_vector(Builder& b, llvm::Value* x, llvm::Value* n) {
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (type == nullptr) return nullptr;
+  for (const ScaledVector& v : kScaledVectors) {
+    if (v.bits != type->getScalarSizeInBits() || v.lanes != type->getNumElements()) continue;
+    llvm::Value* all = llvm::ConstantInt::getAllOnesValue(b.getIntNTy(std::max(v.lanes, 8u)));
+    std::vector<llvm::Value*> arguments = {x, n, x, all};
+    constexpr uint32_t kCurrentRounding = 4;
+    if (v.bits * v.lanes == 512) arguments.push_back(b.getInt32(kCurrentRounding));
+    return b.CreateIntrinsic(v.scale, {}, arguments);
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Math::Math(llvm::Module& module, const Target& target, std::function<void(llvm::Function*)> prepare)
@@ -45,6 +75,7 @@ Math::Math(llvm::Module& module, const Target& target, std::function<void(llvm::
       has_fma_(target.capabilities.fma),
       has_rounding_(target.capabilities.rounding),
       has_half_conversion_(target.capabilities.half_conversion),
+      has_scaling_(target.capabilities.scaling),
       prepare_(std::move(prepare)) {}
 
 Num Math::call(const std::string& name, bool inlined, const std::vector<Num>& arguments,
@@ -228,18 +259,22 @@ Num Math::power_of_two(Num n_bits) {
   return shl(add(n_bits, narrow ? 127 : 1023), narrow ? 23 : 52).float_bits();
 }
 
-// In two steps, so that results below the normal range round only once and those above overflow.
-Num Math::scaled(Num x, Num n_bits) {
-  Num half = ashr(n_bits, 1);
+// Results below the normal range round only once and those above overflow: by one instruction, or
+// in two steps.
+Num Math::scaled(Num x, const Exponent& by) {
+  if (has_scaling_) {
+    if (llvm::Value* value = scaled_vector(*x.b, x.v, by.n.v)) return x.with(value);
+  }
+  Num half = ashr(by.n_bits, 1);
   Num once = x * power_of_two(half);
-  return once * power_of_two(sub(n_bits, half));
+  return once * power_of_two(sub(by.n_bits, half));
 }
 
 Num Math::exp(Num x) {
   Num limited =
       x.is_f32() ? limit_below(limit_above(x, 89), -104.5) : limit_below(limit_above(x, 710), -746);
   Exponent e = split_exponent(limited);
-  return scaled(exp_minus_1(e.r) + 1.0, e.n_bits);
+  return scaled(exp_minus_1(e.r) + 1.0, e);
 }
 
 // e^x - 1 for x >= 0, with x clamped to `limit`.

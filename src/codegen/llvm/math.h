@@ -59,9 +59,9 @@ class Math {
     Num n_bits;  // n in an integer type
   };
   Exponent split_exponent(Num x);
-  Num exp_minus_1(Num r);         // e^r - 1 for |r| <= ln2/2
-  Num power_of_two(Num n_bits);   // in the normal range
-  Num scaled(Num x, Num n_bits);  // x 2^n, for any n that the result's range allows
+  Num exp_minus_1(Num r);                 // e^r - 1 for |r| <= ln2/2
+  Num power_of_two(Num n_bits);           // in the normal range
+  Num scaled(Num x, const Exponent& by);  // x 2^n, for any n that the result's range allows
   Num exp(Num x);
   Num expm1_nonnegative(Num x, double limit);
   Num log(Num x);
@@ -116,7 +116,7 @@ class Math {
   Num from_bfloat(Num bits);
   Num to_bfloat(Num x);
 
-  bool has_fma_, has_rounding_, has_half_conversion_;
+  bool has_fma_, has_rounding_, has_half_conversion_, has_scaling_;
   std::function<void(llvm::Function*)> prepare_;
 };
 

@@ -90,7 +90,7 @@ Num Math::pow(Num x, Num y, bool precise) {
     Num limited = pick(power.high < -800.0, -800.0, power.high);
     limited = pick(power.high > 800.0, 800.0, limited);
     Exponent e = split_exponent(limited);
-    value = scaled(exp_minus_1(e.r + low) + 1.0, e.n_bits);
+    value = scaled(exp_minus_1(e.r + low) + 1.0, e);
   } else {
     value = exp(y * log_f64(a));
   }
