@@ -1,8 +1,10 @@
 // Elementwise work, broadcasts and data movement: vectors along the last axis; blocks if an operand
 // crosses it.
 #include "loop/affine.h"
+#include "loop/axis_parts.h"
 #include "loop/nest.h"
 #include "loop/walk.h"
+#include "support/rounding.h"
 
 namespace tenon::loop {
 namespace {
@@ -25,26 +27,51 @@ int crossing_axis(const Work& w) {
   return -1;
 }
 
-// Tiles of kTile x kTile, whose lines stay in the cache while both operands are traversed. The last
-// axis is unrolled; its remainder is a plain loop.
-StmtRef transposition(const Work& w, size_t crossing, bool parallel) {
-  Axis y = w.axes[crossing], x = w.axes.back();
-  StmtRef element = store_result(w, w.body);
-  auto ty = var("tile_y", i64), tx = var("tile_x", i64);
-  ExprRef ey = dim_value(y.extent), ex = dim_value(x.extent);
-  ExprRef y0 = scaled(ty, kTile), x0 = scaled(tx, kTile);
-  ExprRef rows = smaller(index(kTile), difference(ey, y0));
+// Rows [begin, end) of the crossing axis `y` in tiles of kTile x kTile, whose lines stay in the
+// cache while both operands are traversed: those of the tile `ty`. The last axis is unrolled; its
+// remainder is a plain loop.
+StmtRef row_of_tiles(const Axis& x, const Axis& y, const ExprRef& ty, const ExprRef& begin,
+                     const ExprRef& end, const StmtRef& element) {
+  auto tx = var("tile_x", i64);
+  ExprRef ex = dim_value(x.extent);
+  ExprRef y0 = sum(begin, scaled(ty, kTile)), x0 = scaled(tx, kTile);
+  ExprRef rows = smaller(index(kTile), difference(end, y0));
   ExprRef columns = binary(BinaryOp::kFloorDiv, ex, index(kTile));
   StmtRef whole = for_loop(y.var, y0, rows, ForKind::kSerial,
                            for_loop(x.var, x0, index(kTile), ForKind::kUnrolled, element));
   ExprRef done = scaled(columns, kTile);
   StmtRef rest = for_loop(y.var, y0, rows, ForKind::kSerial,
                           for_loop(x.var, done, difference(ex, done), ForKind::kSerial, element));
-  StmtRef band = seq({for_loop(tx, index(0), columns, ForKind::kSerial, whole), rest});
+  return seq({for_loop(tx, index(0), columns, ForKind::kSerial, whole), rest});
+}
 
+// Each part of the crossing axis has tiles of its own.
+StmtRef transposition(const Work& w, size_t crossing, bool parallel) {
+  Axis y = w.axes[crossing], x = w.axes.back();
+  auto ty = var("tile_y", i64);
   std::vector<Axis> outer(w.axes.begin(), w.axes.end() - 1);
-  outer[crossing] = {ty, ceildiv(y.extent, Dim(kTile))};
-  return outer_loops(outer, parallel, band);
+  const std::vector<AxisPart> parts = parts_of(w.body, y);
+  if (parts.size() == 1) {
+    outer[crossing] = {ty, ceildiv(y.extent, Dim(kTile))};
+    return outer_loops(
+        outer, parallel,
+        row_of_tiles(x, y, ty, index(0), dim_value(y.extent), store_result(w, w.body)));
+  }
+  int64_t tiles = 0;
+  std::vector<int64_t> first;  // tile of each part
+  for (const AxisPart& part : parts) {
+    first.push_back(tiles);
+    tiles += ceil_div(part.end - part.begin, kTile);
+  }
+  StmtRef body;
+  for (size_t i = parts.size(); i-- > 0;) {
+    const AxisPart& part = parts[i];
+    StmtRef own = row_of_tiles(x, y, difference(ty, index(first[i])), index(part.begin),
+                               index(part.end), store_result(w, part.body));
+    body = body ? if_then(less(ty, index(first[i + 1])), own, body) : own;
+  }
+  outer[crossing] = {ty, Dim(tiles)};
+  return outer_loops(outer, parallel, body);
 }
 
 }  // namespace
@@ -64,18 +91,29 @@ StmtRef schedule_map(Work w, const ScheduleOptions& options, bool parallel) {
     return vector_range(x.var, begin, count, lanes, point);
   };
   ExprRef extent = dim_value(x.extent);
+  // The whole axis, one part after the other.
+  auto run_all = [&] {
+    const std::vector<AxisPart> parts = parts_of(w.body, x);
+    if (parts.size() == 1) return run(index(0), extent);
+    std::vector<StmtRef> all;
+    for (const AxisPart& part : parts) {
+      all.push_back(vector_range(x.var, index(part.begin), index(part.end - part.begin), lanes,
+                                 store_result(w, part.body)));
+    }
+    return seq(all);
+  };
   StmtRef body;
   if (w.axes.size() > 1) {
     std::vector<Axis> outer(w.axes.begin(), w.axes.end() - 1);
     // Hoisted parts may fail, so they aren't computed if there is no element.
     StmtRef row = if_then(lets.empty() ? literal_int(boolean, 1) : less(index(0), extent),
-                          with_lets(lets, run(index(0), extent)));
+                          with_lets(lets, run_all()));
     // Parts that depend on no inner axis are computed before its loop, once per outer index.
     return outer_loops(outer, parallel, row);
   }
   auto known = x.extent.as_const();
   if (!parallel || (known && *known <= kBlock)) {
-    body = run(index(0), extent);
+    body = run_all();
   } else {
     auto part = var("part", i64), begin = var("begin", i64), count = var("count", i64);
     body = let(begin, scaled(part, kBlock),

@@ -322,6 +322,37 @@ TEST(Schedule, Transpositions) {
   }
 }
 
+// Along an axis of `x` and `w`, which lie side by side or across the result.
+TEST(Schedule, Concatenations) {
+  Agreement a;
+  for (size_t axis : {0, 1, 2}) {
+    for (bool crosses : {false, true}) {
+      for (int64_t size : {3, 35}) {
+        std::vector<Dim> of_x{Dim(4), Dim(9), Dim(21)}, of_w = of_x, of_y = of_x;
+        of_x[axis] = Dim(size);
+        of_y[axis] = of_x[axis] + of_w[axis];
+        if (crosses) std::swap(of_w[1], of_w[2]);
+        auto x = buffer("x", f32, of_x), w = buffer("w", f32, of_w), y = buffer("y", f32, of_y);
+        auto c = compute_of({x, w},
+                            {map_stage(y,
+                                       [&](const Indices& i) {
+                                         Indices j = i;
+                                         j[axis] = i[axis] - literal_int(i64, size);
+                                         if (crosses) std::swap(j[1], j[2]);
+                                         return select(
+                                             binary(BinaryOp::kLt, i[axis], literal_int(i64, size)),
+                                             at(x, i), unary(UnaryOp::kNeg, at(w, j)));
+                                       })},
+                            {y});
+        auto random = [&](const std::vector<Dim>& shape) {
+          return a.random({*shape[0].as_const(), *shape[1].as_const(), *shape[2].as_const()});
+        };
+        a.check(c, {random(of_x), random(of_w)});
+      }
+    }
+  }
+}
+
 TEST(Schedule, Reductions) {
   Agreement a;
   auto x = buffer("x", f32, {n, m, k});
@@ -530,8 +561,8 @@ TEST(Schedule, AProductGoesThroughATileRowByRow) {
   EXPECT_EQ(elements[2], elements[3]);
 }
 
-// Vectors of 16 floats, tiles of 24: 512 columns are 8 tiles of four vectors, 768 are 16 of three, and
-// 320 are 5 of four rather than 7 of three, whose last would be almost empty.
+// Vectors of 16 floats, tiles of 24: 512 columns are 8 tiles of four vectors, 768 are 16 of three,
+// and 320 are 5 of four rather than 7 of three, whose last would be almost empty.
 TEST(Schedule, TilesFitTheColumns) {
   const auto vectors = [](std::optional<int64_t> columns) {
     const Tiling t = tabled_tiling({ContractionKind::kProduct, f32, {}, columns, 256}, {64, 32});
