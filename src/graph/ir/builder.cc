@@ -237,6 +237,11 @@ Operand Builder::bind_as(ExprRef value, TypeRef stated, std::string_view hint) {
     if (in_scope(n) || value.is<MatchShape>()) continue;
     throw Error(ErrorKind::Usage, span_, cat("the symbol ", n, " is not bound here"));
   }
+  // An operator's kernel is made for the inferred type; as one that is more precise, that fits
+  // wherever the stated one does.
+  const auto* call = value.as<Call>();
+  const bool is_kernel = call && call->kind == CalleeKind::kOperator;
+  if (is_kernel && !is_subtype(stated, known)) stated = known;
   return bind_typed(std::move(value), std::move(stated), hint);
 }
 

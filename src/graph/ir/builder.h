@@ -70,7 +70,8 @@ class Builder {
   // Binds a right-hand side and infers its type; `hint` is the variable's name. Blocks within it
   // must have been made by begin_block and finish_block.
   Operand bind(ExprRef value, std::string_view hint = "");
-  // The same with the type that a program states, which the inferred type must fit.
+  // The same with the type that a program states, which the inferred type must fit. An operator's
+  // result keeps an inferred type that is more precise.
   Operand bind_as(ExprRef value, TypeRef stated, std::string_view hint = "");
   // The same without inference, for callers that know the type, such as passes that copy bindings.
   Operand bind_typed(ExprRef value, TypeRef type, std::string_view hint = "");

@@ -45,8 +45,7 @@ struct Range {
 // dynamic section among writable data, so relocations must not touch it instead.
 class ElfCheck {
  public:
-  ElfCheck(std::string_view bytes, bool may_have_note)
-      : bytes_(bytes), may_have_note_(may_have_note) {}
+  explicit ElfCheck(std::string_view bytes) : bytes_(bytes) {}
 
   const char* run() {
     if (const char* why = header()) return why;
@@ -163,8 +162,10 @@ class ElfCheck {
       case PT_NULL:
       case PT_GNU_EH_FRAME:
         return nullptr;
-      case PT_NOTE:  // the loader follows its sizes wherever they lead
-        return may_have_note_ ? nullptr : "a note";
+      case PT_NOTE:
+        // The loader follows the sizes in a note wherever they lead. That of place_model.h has no
+        // room for any.
+        return std::max(p.p_filesz, p.p_memsz) < sizeof(Elf64_Nhdr) ? nullptr : "a note";
       case PT_INTERP:
         return "an interpreter";
       case PT_TLS:
@@ -477,7 +478,6 @@ class ElfCheck {
   }
 
   std::string_view bytes_;
-  const bool may_have_note_;
   std::string text_;  // of what is wrong, if it has numbers
   Elf64_Ehdr header_{};
   Machine machine_{};
@@ -494,9 +494,8 @@ class ElfCheck {
 
 }  // namespace
 
-std::optional<std::string> why_not_closed(std::string_view bytes, ElfModel* model,
-                                          bool may_have_note) {
-  ElfCheck check(bytes, may_have_note);
+std::optional<std::string> why_not_closed(std::string_view bytes, ElfModel* model) {
+  ElfCheck check(bytes);
   if (const char* why = check.run()) return why;
   if (model) check.find_model(model);
   return std::nullopt;

@@ -31,9 +31,7 @@ struct ElfModel {
 
 // Returns nullopt for a closed object, otherwise what it has that a kernel object must not have.
 // Tables of another ABI version are for whoever opens it to refuse.
-// Reads only within `bytes`, whatever they are. Fills in `model` for a closed object. Only an
-// object that nobody opens may have a note (place_model.h).
-std::optional<std::string> why_not_closed(std::string_view bytes, ElfModel* model = nullptr,
-                                          bool may_have_note = false);
+// Reads only within `bytes`, whatever they are. Fills in `model` for a closed object.
+std::optional<std::string> why_not_closed(std::string_view bytes, ElfModel* model = nullptr);
 
 }  // namespace tenon::vm

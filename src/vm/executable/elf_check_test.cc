@@ -301,6 +301,7 @@ TEST(ElfCheck, RefusesWhatTheLoaderFollowsUnseen) {
     if (stack.segment(i)->p_type != PT_GNU_STACK) continue;
     stack.segment(i)->p_type = PT_NULL;
     note.segment(i)->p_type = PT_NOTE;
+    note.segment(i)->p_memsz = sizeof(Elf64_Nhdr);
   }
   EXPECT_EQ(dynamic.refusal(), "a dynamic section that isn't writable as its segment is");
   EXPECT_EQ(stack.refusal(), "no header for its stack, which would be executable");

@@ -46,7 +46,7 @@ int change_each(std::string& bytes, uint64_t begin, uint64_t count, const Visit&
 
 std::string place_model(std::string_view object, uint64_t file_bytes) {
   ElfModel model;
-  const auto fault = why_not_closed(object, &model, /*may_have_note=*/true);
+  const auto fault = why_not_closed(object, &model);
   TENON_ASSERT(!fault && model.place, "no object for a model: ", fault.value_or("no table"));
   std::string out(object);
   const auto header = at<Elf64_Ehdr>(out, 0);
