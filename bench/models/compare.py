@@ -104,7 +104,7 @@ def find_recurrent(models: Path) -> list[Model]:
 
 
 class Stream:
-    """Reads arrays as large as weights, forth and back."""
+    """Reads arrays as large as weights, back and forth."""
 
     def __init__(self, folder: Path):
         library = folder / "stream.so"

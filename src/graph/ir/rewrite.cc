@@ -52,7 +52,7 @@ const Call* as_op(const ExprRef& value, OperatorName name) {
 
 bool is_dequantised_constant(const ExprRef& value,
                              const std::function<ExprRef(const Operand&)>& definition_of) {
-  const Call* call = value ? as_op(value, op::dequantize_linear) : nullptr;
+  const Call* call = as_op(value, op::dequantize_linear);
   if (!call) return false;
   const Operand& x = call->args[0];
   if (x.is<Constant>()) return true;

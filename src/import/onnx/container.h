@@ -68,11 +68,12 @@ Operand value_of(const NodeContext& cx, const Operand& x);
 
 bool is_map(const Operand& x);
 graph::TypeRef map_type(const graph::TypeRef& keys, const graph::TypeRef& values);
-// Of maps of any size.
+// The type of maps of any size.
 graph::TypeRef map_type(DataType key, DataType value);
 Ref<const graph::AdtDefinition> map_definition();
-// Lets the builder's functions name the type; whether they do.
+// Declares the type of maps to the builder, if it isn't yet.
 void declare_maps(graph::Builder& builder);
+// Whether that has been done.
 bool declares_maps(const graph::Builder& builder);
 
 Operand map_of(const NodeContext& cx, const Operand& keys, const Operand& values);

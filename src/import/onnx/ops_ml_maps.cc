@@ -9,7 +9,7 @@ namespace {
 
 using graph::attrs;
 
-// The list in the one of two attributes that is there.
+// The list in whichever of two attributes is present.
 List one_of(NodeContext& cx, const char* ints, const char* strings) {
   if (cx.has_attr(ints) == cx.has_attr(strings)) {
     cx.invalid(

@@ -32,7 +32,7 @@ struct Matrices {
     return {data + batch * strides[kBatch] + head * strides[kHead], strides[kRow],
             strides[kColumn]};
   }
-  // Whether the axis has one item for all.
+  // Makes one item along the axis serve all, or fails if the sizes differ.
   void broadcast_to(Axis axis, int64_t size, const char* name) {
     if (dims[axis] == size) return;
     if (dims[axis] != 1) fail(cat(name, " has size ", dims[axis], " where ", size, " fits"));

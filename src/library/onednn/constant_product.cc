@@ -18,7 +18,7 @@ namespace {
 // A part of the depth of a panel of the constant should stay in the second cache while all rows of
 // a block are multiplied with it; the rows come from wherever they are, a few at a time.
 constexpr int64_t kMostRows = 480, kMostDepth = 1024;
-// Threads divide the rows if each has so many.
+// Threads divide the rows if each gets at least this many.
 constexpr int64_t kRowsOfAThread = 24;
 
 // Below, oneDNN is as fast, and faster with two threads: the networks MobileNetV2, V3 and

@@ -1,4 +1,4 @@
-// The inner loop of packed_product.cc, for the vectors of one kind of processor.
+// The inner loop of constant_product.cc, for the vectors of one kind of processor.
 #pragma once
 
 #include <cstdint>
