@@ -203,10 +203,10 @@ class ContractionSchedule {
         options_.tiling({runs ? ContractionKind::kProduct : ContractionKind::kConvolution,
                          w_.accumulate, rows_.as_const(), x_.extent.as_const(), depth_.as_const()},
                         options_.target);
-    lanes_ = std::clamp<int64_t>(options_.target.vector_bytes / w_.accumulate.bytes(), 2, 64);
+    lanes_ = vector_lanes(w_.accumulate.bytes(), options_.target);
     tile_rows_ = tiling_.rows;
     if (auto m = rows_.as_const()) tile_rows_ = pieces(*m, pieces(*m, tile_rows_));
-    width_ = lanes_ * tiling_.vectors;
+    width_ = panel_width(tiling_, w_.accumulate, options_.target);
     block_rows_ = tile_rows_ * tiling_.row_tiles;
     block_columns_ = width_ * tiling_.column_tiles;
     cut_block(rows_, tile_rows_, &block_rows_);

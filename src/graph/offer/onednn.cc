@@ -7,6 +7,7 @@
 #include "graph/ir/rewrite.h"
 #include "graph/offer/onednn_attention.h"
 #include "library/signatures/signatures.h"
+#include "loop/tiling.h"
 
 namespace tenon::graph {
 namespace {
@@ -25,10 +26,11 @@ struct Match {
 
 class Matcher {
  public:
-  Matcher(const FunctionRef& function, const UseDef& use_def, bool nan_may_vanish)
+  Matcher(const FunctionRef& function, const UseDef& use_def, const OfferOptions& options)
       : attention(find_attention(function, use_def)),
         use_def_(use_def),
-        nan_may_vanish_(nan_may_vanish) {
+        nan_may_vanish_(options.level >= 3),
+        target_(options.target) {
     for (const auto& [root, match] : attention) {
       inner.insert(match.inner.begin(), match.inner.end());
     }
@@ -88,13 +90,14 @@ class Matcher {
   }
 
   // Whether Tenon's own kernels are faster for the product with the matrix `right`: for a few rows,
-  // which do little more than stream the matrix. A constant one lies in panels (pack_constants)
-  // unless it is as narrow as a panel, and is read once and in order: own kernels take 0.4 to 1.0
-  // of oneDNN's time for 1 to 8 rows and 300 x 256 to 4096 x 4096 (Zen 3). Another one is read in
-  // long steps, so it must fit the caches: own kernels take 0.2 to 9 us for 1 to 8 rows and 64 x 64
-  // to 256 x 256, oneDNN 1.2 to 11 (Zen 4).
+  // which do little more than stream the matrix. A constant one in panels (pack_constants), or as
+  // wide as one, is read once and in order: own kernels take 0.4 to 1.0 of oneDNN's time for 1 to 8
+  // rows and 300 x 256 to 4096 x 4096 (Zen 3), and 0.6 to 1.1 for one panel of 2048 x 48 to
+  // 4096 x 64 (Zen 5). Any other is read in long steps, and takes up to 1.9 of it (8192 x 40), so
+  // it must fit the caches: own kernels take 0.2 to 9 us for 1 to 8 rows and 64 x 64 to 256 x 256,
+  // oneDNN 1.2 to 11 (Zen 4).
   bool is_faster_here(const TensorType& left, const Operand& right) const {
-    constexpr int64_t kFewRows = 8, kSmallMatrix = 1 << 16, kWidestPanel = 32;
+    constexpr int64_t kFewRows = 8, kSmallMatrix = 1 << 16;
     const auto rows = product({left.dims.begin(), left.dims.end() - 1}).as_const();
     const TensorType* matrix = known_tensor(right, f32);
     const auto depth = matrix->dims[0].as_const(), columns = matrix->dims[1].as_const();
@@ -102,8 +105,9 @@ class Matcher {
     // Any number of rows in a loop is often one, and fuse_loops makes one kernel of a loop that
     // calls no library.
     if (rows ? *rows > kFewRows : loops_ == 0 || !right.is<Constant>()) return false;
-    return (right.is<Constant>() && *columns >= kWidestPanel) ||
-           *depth <= kSmallMatrix / std::max<int64_t>(*columns, 1);
+    if (*depth <= kSmallMatrix / std::max<int64_t>(*columns, 1)) return true;
+    return right.is<Constant>() &&
+           loop::is_read_in_order(loop::ContractionKind::kProduct, f32, *columns, *depth, target_);
   }
 
   // Follows single uses from the base: a bias, a residual and an activation, each at most once.
@@ -170,6 +174,7 @@ class Matcher {
 
   const UseDef& use_def_;
   const bool nan_may_vanish_;
+  const loop::TargetFacts target_;
   int loops_ = 0;  // around the block
 };
 
@@ -180,7 +185,7 @@ class Partitioner : public Rewriter {
  protected:
   void enter(const FunctionRef& function) override {
     use_def_.emplace(function);
-    matcher_.emplace(function, *use_def_, /*nan_may_vanish=*/options_.level >= 3);
+    matcher_.emplace(function, *use_def_, options_);
   }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
