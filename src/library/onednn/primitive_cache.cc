@@ -10,10 +10,10 @@
 
 #include "device/preparation.h"
 #include "library/onednn/packed_weights.h"
-#include "library/onednn/pages.h"
 #include "library/onednn/signal_stack.h"
 #include "library/onednn/team.h"
 #include "library/onednn/workspace.h"
+#include "object/file_bytes.h"
 #include "support/error.h"
 
 namespace tenon::onednn {

@@ -3,17 +3,11 @@
 
 #include "device/device.h"
 #include "device/preparation.h"
-#include "support/pages.h"
+#include "object/file_bytes.h"
 #include "vm/interp/dispatch.h"
 
 namespace tenon::vm {
 namespace {
-
-// A constant may lie in a file.
-void map_constant(const Tensor& tensor) {
-  if (!tensor->is_ours() || !tensor.constant()) return;
-  populate_pages(tensor.data(), static_cast<size_t>(tensor.bytes()));
-}
 
 constexpr size_t kMostArguments = 64;
 
@@ -46,7 +40,8 @@ Any argument_for(const SignatureType& type) {
   const PackedTarget* target = call.slot->target.load(std::memory_order_acquire);
   if (target && target->prepares) return false;
   for (const AnyView& arg : args) {
-    if (arg.type_index == TypeIndex::Tensor) map_constant(payload_as<Tensor>(arg));
+    if (arg.type_index != TypeIndex::Tensor) continue;
+    if (const auto& tensor = payload_as<Tensor>(arg); tensor->is_ours()) map_pages(tensor);
   }
   return true;
 }
