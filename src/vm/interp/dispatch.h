@@ -87,8 +87,7 @@ class Dispatch {
   // The same for a result that isn't in a register; the caller owns the returned value.
   static AnyView after_call_of_constant(Machine& m, const Op& op, const AnyView& result);
   // Whether a preparing machine leaves out the call (prepare_calls.cc).
-  static bool skips_in_preparation(Machine& m, const CallOperands& call,
-                                   std::span<const AnyView> args);
+  static bool skips_in_preparation(Machine& m, const Op& op, std::span<const AnyView> args);
   // `frame` is the caller's.
   static bool instrument(Machine& m, const Op& op, bool before, const Machine::Frame* frame,
                          std::span<const AnyView> args, Any* result);

@@ -32,8 +32,10 @@ Any argument_for(const SignatureType& type) {
 
 // While a machine prepares, the program's functions run, and those that prepare. The constants that
 // others read are mapped for the first call.
-[[gnu::cold]] bool Dispatch::skips_in_preparation(Machine& m, const CallOperands& call,
+[[gnu::cold]] bool Dispatch::skips_in_preparation(Machine& m, const Op& op,
                                                   std::span<const AnyView> args) {
+  if (m.running_ != m.home_ || !m.running_->decoded().locate(&op, nullptr)) return false;
+  const CallOperands& call = op.as<OpClass::Call>();
   if (call.callee) return false;
   if (!call.slot)
     return !ClosureObj::of_program(value_of(call.args[kClosure], m.base_), m.running_);

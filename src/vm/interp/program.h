@@ -103,7 +103,7 @@ class Program : public Object {
 
   // Whether there is nothing left to prepare for that many threads (Limits::threads): the program
   // uses no library, or a machine has already begun to.
-  bool is_prepared(int32_t threads) const;
+  bool needs_no_preparation(int32_t threads) const;
   // Claims the preparation: true for the first caller, which must then prepare.
   bool begins_preparing(int32_t threads) const;
 
@@ -123,6 +123,8 @@ class Program : public Object {
                                ErrorKind kind) const;
   static Ref<Program> read(const Ref<FileBytes>& file, const ProgramOptions& options);
   void link(const ProgramOptions& options);
+  // Makes calls under those limits ready, as a machine does.
+  void prepare(const Limits& limits) const;
   void refuse_native() const;
   void use_libraries(const ProgramOptions& options);
   void open_kernels(const ProgramOptions& options);
