@@ -1,10 +1,24 @@
 #include "library/onednn/functions.h"
 
+#include <limits>
 #include <vector>
 
 #include "support/error.h"
 
 namespace tenon::onednn {
+
+std::optional<Clamp> clamp_of(library::Activation activation, float alpha, float beta) {
+  switch (activation) {
+    case library::Activation::None:
+      return Clamp();
+    case library::Activation::Relu:
+      return Clamp{true, 0, std::numeric_limits<float>::infinity()};
+    case library::Activation::Clip:
+      return Clamp{true, alpha, beta};
+    default:
+      return std::nullopt;
+  }
+}
 
 void Failure::operator()(const std::string& what) const {
   throw Error(ErrorKind::Runtime, cat(function.name, ": ", what));

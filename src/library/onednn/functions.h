@@ -1,6 +1,9 @@
 // The packed functions of this folder, which register.cc registers, and what their checks share.
 #pragma once
 
+#include <optional>
+
+#include "library/onednn/product_kernels.h"
 #include "library/signatures/signatures.h"
 #include "object/shape.h"
 #include "object/tensor.h"
@@ -22,6 +25,9 @@ inline const Tensor& optional_tensor(const AnyView& argument) {
 inline float* floats_of(const Tensor& tensor) {
   return tensor ? tensor.data_as<float>() : nullptr;
 }
+
+// The activation as a clamp, if it is one or none.
+std::optional<Clamp> clamp_of(library::Activation activation, float alpha, float beta);
 
 // The position of an argument; a name that the signature lacks doesn't compile.
 struct Position {
