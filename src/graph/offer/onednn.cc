@@ -113,13 +113,10 @@ class Matcher {
   // Follows single uses from the base: a bias, a residual and an activation, each at most once.
   void extend(Ref<const Call> base, UseDef::Place place) {
     const bool product = is_op(*base, op::matmul);
-    Match match{base,
-                product || base->args.size() < 3 ? Operand() : base->args[2],
-                {},
-                Activation::None,
-                0,
-                0,
-                place.binding->span};
+    Match match{.base = base,
+                .bias = product || base->args.size() < 3 ? Operand() : base->args[2],
+                .residual = {},
+                .span = place.binding->span};
     const bool open_inner =
         product && !type_of(base->args[0]).as<TensorType>()->dims.back().is_const();
     const Binding* root = place.binding;
@@ -212,7 +209,8 @@ class Partitioner : public Rewriter {
     Array<Dim> pads = a.at("pads").as<Array<Dim>>();
     if (pads.empty()) pads = Array<Dim>(std::vector<Dim>(2 * spatial, Dim(0)));
     return call(var, library::signature("onednn.convolution"), match,
-                {match.base->args[0], match.base->args[1], match.bias, match.residual},
+                {mapped(match.base->args[0]), mapped(match.base->args[1]), mapped(match.bias),
+                 mapped(match.residual)},
                 {{"strides", ones("strides")},
                  {"dilations", ones("dilations")},
                  {"pads", attr_dims(pads.to_vector())},
@@ -233,9 +231,9 @@ class Partitioner : public Rewriter {
     auto [a, a_perm] = shuffles_rows(*match.base) ? unpermuted(mapped(match.base->args[0]))
                                                   : through_transpose(match.base->args[0]);
     auto [b, b_perm] = through_transpose(match.base->args[1]);
-    return call(var, library::signature("onednn.matmul"), match, {a, b, match.bias, match.residual},
-                {{"a_perm", attr_ints(a_perm)}, {"b_perm", attr_ints(b_perm)}},
-                /*first_two_mapped=*/true);
+    return call(var, library::signature("onednn.matmul"), match,
+                {a, b, mapped(match.bias), mapped(match.residual)},
+                {{"a_perm", attr_ints(a_perm)}, {"b_perm", attr_ints(b_perm)}});
   }
 
   // Whether the left operand is a transpose that only reorders rows, which one matrix multiplies:
@@ -258,10 +256,9 @@ class Partitioner : public Rewriter {
                                     {"v_perm", attr_ints(v_perm)},
                                     {"out_perm", attr_ints(match.out_perm)},
                                     {"scale", Any(match.scale)}});
-    const Operand mask = match.mask ? mapped(match.mask) : Operand();
     return builder().bind_typed(
-        make_call(CalleeKind::kPacked, library::signature("onednn.attention").name, {q, k, v, mask},
-                  attributes, var->type),
+        make_call(CalleeKind::kPacked, library::signature("onednn.attention").name,
+                  {q, k, v, mapped(match.mask)}, attributes, var->type),
         var->type, var->name);
   }
 
@@ -281,9 +278,8 @@ class Partitioner : public Rewriter {
   }
 
   Operand call(const VarRef& var, const library::Signature& function, const Match& match,
-               std::vector<Operand> args, std::initializer_list<std::pair<const char*, Any>> own,
-               bool first_two_mapped = false) {
-    for (size_t i = first_two_mapped ? 2 : 0; i < args.size(); ++i) args[i] = mapped(args[i]);
+               const std::vector<Operand>& args,
+               std::initializer_list<std::pair<const char*, Any>> own) {
     Attrs attributes = attrs(own);
     attributes.set("activation",
                    Any(String(library::kActivations.names[static_cast<size_t>(match.activation)])));

@@ -67,8 +67,7 @@ class Attention {
     k_ = read(at("k"), at("k_perm"), "k");
     v_ = read(at("v"), at("v_perm"), "v");
     out_ = read(at("out"), at("out_perm"), "out", /*is_result=*/true);
-    if (in_place<Tensor>(args[at("out")])->layout & LayoutWord::kReadOnly)
-      fail("'out' is read-only");
+    require_output(kSignature, in_place<Tensor>(args[at("out")]));
     if (const Tensor& mask = optional_tensor(args[at("mask")])) {
       std::array<int64_t, kRank> natural{0, 1, 2, 3};
       const auto rank = static_cast<size_t>(std::clamp(mask.rank(), 0, int32_t{kRank}));

@@ -39,6 +39,10 @@ void require_f32(const library::Signature& function, const Tensor& tensor, const
                         tensor_type_text(rank < 0 ? "*" : cat("rank=", rank), f32), " on the CPU"));
 }
 
+void require_output(const library::Signature& function, const Tensor& out) {
+  if (out->layout & LayoutWord::kReadOnly) Failure{function}("'out' is read-only");
+}
+
 void require_permutation(const library::Signature& function, const Shape& perm, size_t rank,
                          const char* name) {
   std::vector<bool> seen(rank, false);

@@ -49,6 +49,8 @@ void require_arity(const library::Signature& function, int32_t count);
 // `tensor` is a compact f32 tensor on the CPU with that rank (-1: any rank),
 void require_f32(const library::Signature& function, const Tensor& tensor, const char* name,
                  int64_t rank = -1);
+// the tensor `out` may be written,
+void require_output(const library::Signature& function, const Tensor& out);
 // `perm` is a permutation of that many axes, those of the tensor `name`.
 void require_permutation(const library::Signature& function, const Shape& perm, size_t rank,
                          const char* name);
