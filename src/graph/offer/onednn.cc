@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/ir/permutation.h"
 #include "graph/ir/rewrite.h"
 #include "graph/offer/onednn_attention.h"
 #include "library/signatures/signatures.h"
@@ -223,8 +224,7 @@ class Partitioner : public Rewriter {
   // would become whole steps.
   bool is_dequantised(const Ref<const Call>& base) {
     const Operand x = through_transpose(base->args[0]).first;
-    const ExprRef definition = builder().definition_of(x);
-    return definition && as_op(definition, op::dequantize_linear);
+    return call_of(builder(), x, op::dequantize_linear);
   }
 
   Operand product(const VarRef& var, const Match& match) {
@@ -239,10 +239,9 @@ class Partitioner : public Rewriter {
   // Whether the left operand is a transpose that only reorders rows, which one matrix multiplies:
   // where they lie one after the other, that is one product, otherwise many small ones.
   bool shuffles_rows(const Call& matmul) {
-    const ExprRef definition = builder().definition_of(mapped(matmul.args[0]));
-    const Call* transpose = definition ? as_op(definition, op::transpose) : nullptr;
-    if (!transpose || type_of(matmul.args[1]).as<TensorType>()->dims.size() != 2) return false;
-    const std::vector<int64_t> perm = permutation_of(*transpose);
+    const auto transposed = as_transposed(builder(), mapped(matmul.args[0]));
+    if (!transposed || type_of(matmul.args[1]).as<TensorType>()->dims.size() != 2) return false;
+    const std::vector<int64_t>& perm = transposed->perm;
     return perm.back() + 1 == static_cast<int64_t>(perm.size());
   }
 
@@ -265,16 +264,13 @@ class Partitioner : public Rewriter {
   // Looks through a transpose; returns an operand of the new function and the permutation.
   std::pair<Operand, std::vector<int64_t>> through_transpose(const Operand& old) {
     const Operand now = mapped(old);
-    const ExprRef definition = builder().definition_of(now);
-    if (const Call* transpose = definition ? as_op(definition, op::transpose) : nullptr) {
-      return {transpose->args[0], permutation_of(*transpose)};
+    if (auto transposed = as_transposed(builder(), now)) {
+      return {transposed->source, transposed->perm};
     }
     return unpermuted(now);
   }
   std::pair<Operand, std::vector<int64_t>> unpermuted(const Operand& now) {
-    std::vector<int64_t> perm(type_of(now).as<TensorType>()->dims.size());
-    for (size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<int64_t>(i);
-    return {now, perm};
+    return {now, identity_permutation(type_of(now).as<TensorType>()->dims.size())};
   }
 
   Operand call(const VarRef& var, const library::Signature& function, const Match& match,

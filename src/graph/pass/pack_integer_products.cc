@@ -1,7 +1,6 @@
 #include "graph/pass/pack_integer_products.h"
 
 #include "graph/ir/rewrite.h"
-#include "graph/pass/make_allocation_explicit.h"
 
 namespace tenon::graph {
 namespace {

@@ -68,13 +68,11 @@ TypeRef of_kind(std::string_view kind) {
 }
 
 const Call* call_of(const NodeContext& cx, const Operand& x, std::string_view packed) {
-  const graph::ExprRef definition = cx.b.definition_of(x);
-  return definition ? graph::as_packed(definition, packed) : nullptr;
+  return graph::as_packed(cx.b.definition_of(x), packed);
 }
 
 const Construct* constructed(const NodeContext& cx, const Operand& x) {
-  const graph::ExprRef definition = cx.b.definition_of(x);
-  return definition ? definition.as<Construct>() : nullptr;
+  return cx.b.definition_of(x).as<Construct>();
 }
 
 // The type and its parts with `change` applied to type variables.
@@ -295,9 +293,7 @@ Operand sequence_by_loop(const NodeContext& cx, const TypeRef& element, const Op
 }
 
 Operand size_scalar(const NodeContext& cx, const Dim& size) {
-  auto value = make<graph::Size>();
-  value->size = size;
-  return cx.b.bind(value);
+  return cx.b.bind(graph::make_size(size));
 }
 
 // ---- optional values ----
