@@ -52,6 +52,9 @@ def exact_outputs(made: export_models.Export, inputs: dict[str, np.ndarray]) -> 
     return [value.numpy() for value in outputs]
 
 
+HEAD = ("model", "Tenon", "direct", "ONNX Runtime", "OpenVINO", "to ORT", "budget", "Winograd")
+
+
 @dataclass
 class Row:
     name: str
@@ -106,8 +109,7 @@ def main() -> None:
         script = Path(export_models.__file__)
         subprocess.run([sys.executable, script, options.models, *missing], check=True)
     torch.backends.mha.set_fastpath_enabled(False)
-    print("| model | Tenon | direct | ONNX Runtime | OpenVINO | to ORT | budget | Winograd |")
-    print("| --- " * 8 + "|")
+    print(f"| {' | '.join(HEAD)} |\n{'| --- ' * len(HEAD)}|")
     rows = []
     for name in names:
         for model in compare.exported(options.models / f"{name}.onnx"):
