@@ -89,10 +89,6 @@ Operand imaginary(const NodeContext& cx, const TypeVar& type) {
   return cx.b.block_var("none", of_kind(type.name.view()));
 }
 
-Operand word(const NodeContext& cx, std::string_view name, const Operands& args) {
-  return cx.b.bind(graph::value_call(name, args));
-}
-
 Operand construct(const NodeContext& cx, std::string_view constructor,
                   const Array<TypeRef>& type_args, const Operands& fields) {
   auto value = make<Construct>();
@@ -290,6 +286,10 @@ Operand sequence_by_loop(const NodeContext& cx, const TypeRef& element, const Op
         next.insert(next.end(), made.begin() + 1, made.end());
         return cx.b.tuple(next);
       });
+}
+
+Operand word(const NodeContext& cx, std::string_view name, const Operands& args) {
+  return cx.b.bind(graph::value_call(name, args));
 }
 
 Operand size_scalar(const NodeContext& cx, const Dim& size) {

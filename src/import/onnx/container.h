@@ -51,6 +51,8 @@ Operand sequence_by_loop(const NodeContext& cx, const graph::TypeRef& element, c
                          const std::vector<graph::TypeRef>& types, const Operands& init,
                          const std::function<Operands(const Operands&)>& make);
 Operand size_scalar(const NodeContext& cx, const Dim& size);  // an i64 scalar
+// A call of a word of the language for functions on values, such as array_push.
+Operand word(const NodeContext& cx, std::string_view name, const Operands& args);
 
 // ---- optional values ----
 
