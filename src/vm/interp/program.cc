@@ -234,19 +234,16 @@ std::unique_ptr<PackedTarget> Program::kernel_target(const std::string& name) co
 
 std::unique_ptr<PackedTarget> Program::function_target(const std::string& name,
                                                        const ProgramOptions& options) const {
-  const auto registered = find_registered(name);
   Function function;
-  if (registered && (options.trusted || registered->flags.for_files))
-    function = registered->function;
   for (const std::span<const Module> modules :
-       {std::span<const Module>(libraries_.used), std::span<const Module>(options.modules)}) {
+       {std::span<const Module>(options.modules), std::span<const Module>(libraries_.used)}) {
     for (const Module& module : modules) {
-      if (Function f = module.find(name)) {
-        function = std::move(f);
-        break;
-      }
+      if (!function) function = module.find(name);
     }
   }
+  const auto registered = find_registered(name);
+  if (!function && registered && (options.trusted || registered->flags.for_files))
+    function = registered->function;
   if (!function) return nullptr;
   auto target = target_of(function);
   target->prepares =
