@@ -385,7 +385,7 @@ TEST_F(ImportModel, SparseTensorsOfOtherTypesAreRefused) {
   t.values.problem = "float6e2m3 is not implemented";
   ModelReport r = inspect_model(with_sparse(t).model);
   ASSERT_EQ(r.unsupported.size(), 1u);
-  EXPECT_EQ(r.unsupported[0].node, "w");
+  EXPECT_EQ(r.unsupported[0].name, "w");
   EXPECT_EQ(r.unsupported[0].reason, "float6e2m3 is not implemented");
 }
 
