@@ -99,7 +99,7 @@ void measure(const Row& row, double seconds, Caches* caches) {
     function_named("onednn.convolution")(x, weights, bias, Any(), out, ones, ones, pads, int64_t{1},
                                          int64_t{0}, 0.0, 0.0, int64_t{0});
   }};
-  for (const onednn::WinogradKernels& kernels : onednn::kernel_sets().front()->winograd)
+  for (const onednn::WinogradKernels& kernels : onednn::kernel_set().winograd)
     ways.emplace_back([&] { onednn::run_winograd(convolution, kernels); });
   std::vector<std::vector<double>> times(ways.size());
   for (auto& way : ways) way();
@@ -133,7 +133,7 @@ void measure(const Row& row, double seconds, Caches* caches) {
 int main(int argc, char** argv) {
   register_onednn();
   function_named("onednn.lend_threads")();
-  if (onednn::kernel_sets().front()->winograd.empty()) {
+  if (onednn::kernel_set().winograd.empty()) {
     std::puts("this processor has no AVX2");
     return 1;
   }

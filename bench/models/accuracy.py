@@ -6,8 +6,8 @@ Usage: accuracy.py --tenon PROGRAM --models FOLDER [--only NAME,...]
 Needs the packages of `requirements.txt` and `export-requirements.txt`. Every network of export_models.py, which are exported to the
 folder if they are missing, runs in PyTorch with the same weights and inputs, but with 64-bit floats throughout, also where a network's
 code asks for 32. An error is the greatest difference of an output's element, relative to the greatest magnitude in that output; of a
-network, that of its worst output. The last column says whether Winograd's algorithm with tiles of 4 x 4 runs, which allows 16 times
-ONNX Runtime's error instead of 4.
+network, that of its worst output. The last column says whether Winograd's algorithm changes the result (whatever its tiles); if so,
+16 times ONNX Runtime's error is allowed instead of 4.
 
 Exits with 1 if an error exceeds the budget.
 """
@@ -52,6 +52,9 @@ def exact_outputs(made: export_models.Export, inputs: dict[str, np.ndarray]) -> 
     return [value.numpy() for value in outputs]
 
 
+HEAD = ("model", "Tenon", "direct", "ONNX Runtime", "OpenVINO", "to ORT", "budget", "Winograd")
+
+
 @dataclass
 class Row:
     name: str
@@ -62,7 +65,7 @@ class Row:
 
     @property
     def uses_winograd(self) -> bool:
-        """Other bits come only from other algorithms."""
+        """Whether turning Winograd's algorithm off changes the error."""
         return self.tenon != self.direct
 
     @property
@@ -106,8 +109,7 @@ def main() -> None:
         script = Path(export_models.__file__)
         subprocess.run([sys.executable, script, options.models, *missing], check=True)
     torch.backends.mha.set_fastpath_enabled(False)
-    print("| model | Tenon | direct | ONNX Runtime | OpenVINO | to ORT | budget | Winograd |")
-    print("| --- " * 8 + "|")
+    print(f"| {' | '.join(HEAD)} |\n{'| --- ' * len(HEAD)}|")
     rows = []
     for name in names:
         for model in compare.exported(options.models / f"{name}.onnx"):

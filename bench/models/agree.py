@@ -9,11 +9,11 @@ relative to the greatest magnitude of the output; exits with 1 if one exceeds th
 """
 
 import argparse
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import compare
 import numpy as np
 import onnxruntime
 
@@ -38,30 +38,21 @@ def main() -> None:
     parser.add_argument("--shapes", default=SHAPES)
     parser.add_argument("--tolerance", type=float, default=1e-4)
     options = parser.parse_args()
-    tenon = str(options.tenon.resolve())
+    model = compare.Model("bert", options.model, {})
     session = onnxruntime.InferenceSession(str(options.model), providers=["CPUExecutionProvider"])
     outputs = [output.name for output in session.get_outputs()]
     worst = 0.0
-    with tempfile.TemporaryDirectory() as folder:
-        file = f"{folder}/model.tnx"
-        subprocess.run([tenon, "compile", str(options.model), "-o", file, "-q"], check=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         for shape in options.shapes.split(","):
             batch, length = map(int, shape.split("x"))
             inputs = inputs_of(batch, length)
-            command = [tenon, "run", file, "-q"]
-            for name, value in inputs.items():
-                np.save(f"{folder}/{name}.npy", value)
-                command += ["--input", f"{name}={folder}/{name}.npy"]
-            for name in outputs:
-                command += ["--output", f"{name}={folder}/{name}.out.npy"]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            tenon = compare.Tenon(options.tenon.resolve(), model, inputs, folder, [], "agree")  # compiles only the first time
             line = []
-            for name, expected in zip(outputs, session.run(None, inputs)):
-                found = np.load(f"{folder}/{name}.out.npy")
-                if found.shape != expected.shape or found.dtype != expected.dtype:
-                    sys.exit(f"{shape}: {name}: {found.dtype}{found.shape}, not {expected.shape}")
-                error = float(np.abs(found - expected).max() / np.abs(expected).max())
-                error = error if np.isfinite(error) else float("inf")
+            for name, found, expected in zip(outputs, tenon.outputs(outputs, folder), session.run(None, inputs), strict=True):
+                if found.dtype != expected.dtype:
+                    sys.exit(f"{shape}: {name}: {found.dtype}, not {expected.dtype}")
+                error = compare.difference([found], [expected])
                 worst = max(worst, error)
                 line.append(f"{name} {error:.1e}")
             print(f"batch {batch}, length {length}: {', '.join(line)}", flush=True)

@@ -34,6 +34,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,29 +53,45 @@ class Model:
     shapes: dict[str, list[int]]  # values of symbolic dimensions: input to shape
 
 
-def find_models(options: argparse.Namespace) -> list[Model]:
-    models, filled, loops = options.models, options.filled, options.loops
-    if options.exported:
+def add_kinds(parser: argparse.ArgumentParser) -> None:
+    """Adds a flag for each kind of models but the networks; the result's `kind` is for find_models."""
+    group = parser.add_mutually_exclusive_group()
+    for kind in ("loops", "recurrent", "int8", "exported"):
+        group.add_argument(f"--{kind}", action="store_const", dest="kind", const=kind, default="networks")
+
+
+def find_models(models: Path, filled: Path | None, kind: str) -> list[Model]:
+    if kind == "exported":
         return [model for path in sorted(models.glob("*.onnx")) for model in exported(path)]
-    if options.int8:
+    if kind == "int8":
         return find_quantised(models, filled)
-    if options.recurrent:
+    if kind == "recurrent":
         return find_recurrent(models)
-    wanted = ("lstm", "loop") if loops else ("mobilenetv2", "resnet18", "inceptionv3", "bert")
-    missing = [name for name in wanted if not (models / f"{name}.onnx").exists()]
+    return find_loops(models) if kind == "loops" else find_networks(models, filled)
+
+
+def make_missing(models: Path, names: Iterable[str], script: str = "make_models.py", *flags) -> None:
+    missing = [name for name in names if not (models / f"{name}.onnx").exists()]
     if missing:
-        subprocess.run([sys.executable, HERE / "make_models.py", models, *missing], check=True)
-    if loops:
-        return [
-            Model("lstm-2000", models / "lstm.onnx", {"x": [2000, 1, 32]}),
-            Model("loop-1000", models / "loop.onnx", {}),
-        ]
-    found = []
-    for name in ("resnet50", "squeezenet", "shufflenet", "vgg19") if filled else ():
-        found.append(Model(name, filled / name / "model.onnx", {}))
-    for name in ("mobilenetv2", "resnet18", "inceptionv3"):
-        found.append(Model(name, models / f"{name}.onnx", {}))
+        subprocess.run([sys.executable, HERE / script, *flags, models, *missing], check=True)
+
+
+def find_networks(models: Path, filled: Path | None) -> list[Model]:
+    names = ("mobilenetv2", "resnet18", "inceptionv3")
+    make_missing(models, (*names, "bert"))
+    from_onnx = ("resnet50", "squeezenet", "shufflenet", "vgg19") if filled else ()
+    found = [Model(name, filled / name / "model.onnx", {}) for name in from_onnx]
+    found += [Model(name, models / f"{name}.onnx", {}) for name in names]
     return found + bert_models("bert", models / "bert.onnx")
+
+
+def find_loops(models: Path) -> list[Model]:
+    found = [
+        Model("lstm-2000", models / "lstm.onnx", {"x": [2000, 1, 32]}),
+        Model("loop-1000", models / "loop.onnx", {}),
+    ]
+    make_missing(models, [model.path.stem for model in found])
+    return found
 
 
 def exported(path: Path) -> list[Model]:
@@ -93,9 +110,7 @@ def exported(path: Path) -> list[Model]:
 def find_recurrent(models: Path) -> list[Model]:
     from make_models import RECURRENT
 
-    missing = [name for name in RECURRENT if not (models / f"{name}.onnx").exists()]
-    if missing:
-        subprocess.run([sys.executable, HERE / "make_models.py", models, *missing], check=True)
+    make_missing(models, RECURRENT)
     return [
         Model(f"{name}, batch {batch}" if batch > 1 else name, models / f"{name}.onnx", {"x": [STEPS, batch, 300]})
         for name, (_, _, both) in RECURRENT.items()
@@ -104,7 +119,7 @@ def find_recurrent(models: Path) -> list[Model]:
 
 
 class Stream:
-    """Reads arrays as large as weights, forth and back."""
+    """Reads arrays as large as weights, back and forth."""
 
     def __init__(self, folder: Path):
         library = folder / "stream.so"
@@ -135,10 +150,7 @@ def find_quantised(models: Path, filled: Path | None) -> list[Model]:
     from quantise import FILLED, NAMES
 
     names = NAMES + FILLED * bool(filled)
-    missing = [name for name in names if not (models / f"{name}.onnx").exists()]
-    if missing:
-        source = ["--filled", filled] if filled else []
-        subprocess.run([sys.executable, HERE / "quantise.py", *source, models, *missing], check=True)
+    make_missing(models, names, "quantise.py", *(("--filled", filled) if filled else ()))
     fixed = [Model(name, models / f"{name}.onnx", {}) for name in names if name != "bert-dynamic"]
     return fixed + bert_models("bert-dynamic", models / "bert-dynamic.onnx")
 
@@ -295,7 +307,8 @@ def difference(found: list[np.ndarray], expected: list[np.ndarray]) -> float:
         if ours.shape != value.shape:
             raise RuntimeError(f"output {i}: shape {ours.shape}, expected {value.shape}")
         scale = float(np.abs(value).max()) or 1.0
-        worst = max(worst, float(np.abs(ours.astype(np.float64) - value).max()) / scale)
+        error = float(np.abs(ours.astype(np.float64) - value).max()) / scale
+        worst = max(worst, error if np.isfinite(error) else np.inf)
     return worst
 
 
@@ -377,7 +390,7 @@ def measure(model: Model, options, flags: list[str], folder: Path) -> list[dict]
         row["difference"] = difference(tenon.outputs(output_names(model), folder), expected)
         times: dict[str, list[float]] = {"tenon": [], "own": [], **{e: [] for e in PEERS}}
         peaks, limits = [], []
-        stream = Stream(folder) if options.recurrent else None
+        stream = Stream(folder) if options.kind == "recurrent" else None
         for _ in range(options.rounds):
             if stream:
                 each = {size: stream.ms(size, options.seconds / 4) for size in recurrent_bytes(model)}
@@ -408,13 +421,12 @@ def table(rows: list[dict], kind: str) -> str:
     for threads in sorted({row["threads"] for row in rows}):
         chosen = [row for row in rows if row["threads"] == threads]
         ort, vino = chosen[0]["onnxruntime_version"], chosen[0]["openvino_version"]
-        lines += [
-            f"Latency in ms, {kind}, {threads} thread{'s' * (threads > 1)}:",
-            "",
-            f"| model | Tenon | own | ONNX Runtime {ort} | OpenVINO {vino} | to ORT | to OpenVINO "
-            "| to the better | limit | GFLOP/s | own | peak | difference |",
-            "| --- " * 13 + "|",
-        ]
+        head = (
+            "model", "Tenon", "own", f"ONNX Runtime {ort}", f"OpenVINO {vino}", "to ORT", "to OpenVINO", "to the better", "limit",
+            "GFLOP/s", "own", "peak", "difference",
+        )  # fmt: skip
+        title = f"Latency in ms, {kind}, {threads} thread{'s' * (threads > 1)}:"
+        lines += [title, "", f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
 
         def rate(row: dict, key: str) -> str:
             return f"{row['flops'] / row[key] / 1e6:.0f}" if row["flops"] else "-"
@@ -445,10 +457,7 @@ def main() -> None:
     parser.add_argument("--tenon", type=Path, required=True)
     parser.add_argument("--models", type=Path, default=Path("build/bench-models"))
     parser.add_argument("--filled", type=Path)
-    parser.add_argument("--loops", action="store_true")
-    parser.add_argument("--recurrent", action="store_true")
-    parser.add_argument("--int8", action="store_true")
-    parser.add_argument("--exported", action="store_true")
+    add_kinds(parser)
     parser.add_argument("--only", help="names, comma-separated")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
@@ -463,7 +472,7 @@ def main() -> None:
         beside = options.tenon.parents[2] / "bench" / "kernels" / "bench_kernels"
         options.peak = beside if beside.exists() else None
     rows, failed = [], []
-    for model in find_models(options):
+    for model in find_models(options.models, options.filled, options.kind):
         if options.only and model.name not in options.only.split(","):
             continue
         with tempfile.TemporaryDirectory() as folder:
@@ -473,7 +482,7 @@ def main() -> None:
                 print(f"{model.name}: {error}", file=sys.stderr)
                 failed.append(model.name)
     if rows:
-        print(table(rows, "int8" if options.int8 else "fp32"))
+        print(table(rows, "int8" if options.kind == "int8" else "fp32"))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
     if failed or not rows:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures what a model costs besides its latency: compiling, loading, the first call, and memory, beside ONNX Runtime.
 
-Usage: costs.py --tenon PROGRAM --models FOLDER [--filled FOLDER] [--int8 | --exported] [--only NAME,...] [--rounds N] [--threads N]
-                [--json FILE]
+Usage: costs.py --tenon PROGRAM --models FOLDER [--filled FOLDER] [--loops | --recurrent | --int8 | --exported] [--only NAME,...]
+                [--rounds N] [--threads N] [--json FILE]
 
-The models are those of compare.py. Engines take turns: in each round, each loads the model in a process of its own, from Python, and
+The models are those of compare.py with the same flags. Engines take turns: in each round, each loads the model in a process of its own, from Python, and
 calls it four times. Times are of the processor, of all threads of a process, since other programs may run meanwhile; a time is the least
 of the rounds, a size their median.
 
@@ -196,18 +196,16 @@ def main() -> None:
     parser.add_argument("--tenon", type=Path, required=True)
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--filled", type=Path)
-    parser.add_argument("--int8", action="store_true")
-    parser.add_argument("--exported", action="store_true")
+    compare.add_kinds(parser)
     parser.add_argument("--only", help="names, comma-separated")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path, help="also write the rows there")
     options = parser.parse_args()
-    options.loops = options.recurrent = False
     options.tenon = options.tenon.resolve()
     print(f"| {' | '.join(HEAD)} |\n|{' --- |' * len(HEAD)}")
     rows = []
-    for model in compare.find_models(options):
+    for model in compare.find_models(options.models, options.filled, options.kind):
         if options.only and model.name not in options.only.split(","):
             continue
         with tempfile.TemporaryDirectory() as folder:

@@ -5,10 +5,10 @@ Batch normalisations have the statistics of random images, so that activations n
 
 Usage: export_models.py OUT_FOLDER [NAME]...
 
-Needs the packages of `export-requirements.txt`. Without names, all that aren't in the folder and that
-`compare.py` doesn't take from elsewhere, and without `vit_batch`, whose batch is symbolic. Shapes are fixed: batch 1, images of 224 x 224 (299 for Inception v3), 128 tokens (64 for T5's
-encoder, as it is exported in published comparisons), 30 seconds of sound for Whisper's encoder, and 100 steps for the LSTM of two
-layers, 300 -> 512. GPT-2's decoder takes one token and the keys and values of `past` tokens, any number.
+Needs the packages of `export-requirements.txt`. Without names, exports those that aren't in the folder yet, except the ones that
+`compare.py` gets elsewhere and `vit_batch`, whose batch is symbolic. Shapes are fixed: batch 1, images of 224 x 224 (299 for Inception
+v3), 128 tokens (64 for T5's encoder, as it is exported in published comparisons), 30 seconds of sound for Whisper's encoder, and 100
+steps for the LSTM of two layers, 300 -> 512. GPT-2's decoder takes one token and the keys and values of `past` tokens, any number.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def whisper_encoder():
 
 
 class Decoder(torch.nn.Module):
-    """A language model with the keys and values of each layer, forth and back, as inputs and outputs."""
+    """A language model with the keys and values of each layer as inputs and outputs."""
 
     def __init__(self, model):
         super().__init__()

@@ -2,8 +2,11 @@
 """Builds benchmark models that aren't in any data set, with random weights: MobileNetV2, Inception v3, ResNet-18, BERT-base,
 loops, and a wide graph.
 
-Usage: make_models.py OUT_FOLDER [mobilenetv2|inceptionv3|resnet18|bert|lstm|loop|wide]...
+Usage: make_models.py OUT_FOLDER [NAME]...
                       [--layers N --hidden N --heads N] [--fused-layer-norm] [--branches N --products N --width N]
+
+A name is that of a file below, or a recurrent network such as lstm-512, of two layers with 512 units, or gru-both-256, of one layer in
+both directions; without names, mobilenetv2 and bert. --help lists all.
 
 The graphs have the form that PyTorch's exporter writes: batch normalisation folded into the
 convolutions, sizes computed by Shape, Gather and Concat, GELU as Erf, layer normalisation as nine
@@ -470,10 +473,22 @@ def wide(branches: int, products: int, width: int) -> onnx.ModelProto:
     )
 
 
+# By name, from the options.
+MODELS = {
+    "mobilenetv2": lambda _: mobilenetv2(),
+    "inceptionv3": lambda _: inceptionv3(),
+    "resnet18": lambda _: resnet18(),
+    "bert": lambda options: bert(options.layers, options.hidden, options.heads, options.fused_layer_norm),
+    "lstm": lambda _: lstm(),
+    "loop": lambda _: loop(),
+    "wide": lambda options: wide(options.branches, options.products, options.width),
+} | {name: lambda _, of=of: recurrent(*of) for name, of in RECURRENT.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("models", nargs="*", default=["mobilenetv2", "bert"])
+    parser.add_argument("models", nargs="*", metavar="NAME", default=["mobilenetv2", "bert"], help=", ".join(MODELS))
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--hidden", type=int, default=768)
     parser.add_argument("--heads", type=int, default=12)
@@ -482,29 +497,18 @@ def main() -> None:
     parser.add_argument("--products", type=int, default=4)
     parser.add_argument("--width", type=int, default=64)
     options = parser.parse_args()
+    if unknown := set(options.models) - set(MODELS):
+        parser.error(f"no model {', '.join(sorted(unknown))}; there are {', '.join(MODELS)}")
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.models:
         path = options.out / f"{name}.onnx"
-        if name == "mobilenetv2":
-            onnx.save(mobilenetv2(), path)
-        elif name == "inceptionv3":
-            onnx.save(inceptionv3(), path)
-        elif name == "resnet18":
-            onnx.save(resnet18(), path)
-        elif name == "wide":
-            onnx.save(wide(options.branches, options.products, options.width), path)
-        elif name == "bert":
-            model = bert(options.layers, options.hidden, options.heads, options.fused_layer_norm)
+        model = MODELS[name](options)
+        if name == "bert":
             weights = options.out / f"{name}.data"
             weights.unlink(missing_ok=True)  # the writer appends
             onnx.save(model, path, save_as_external_data=True, location=weights.name)
-        elif name in ("lstm", "loop"):
-            onnx.save(lstm() if name == "lstm" else loop(), path)
-        elif name in RECURRENT:
-            onnx.save(recurrent(*RECURRENT[name]), path)
         else:
-            known = ("mobilenetv2", "inceptionv3", "resnet18", "bert", "lstm", "loop", "wide", *RECURRENT)
-            parser.error(f"unknown model {name}; there are {', '.join(known)}")
+            onnx.save(model, path)
         onnx.checker.check_model(str(path), full_check=True)
         print(path)
 

@@ -9,13 +9,12 @@
 #include <thread>
 #include <vector>
 
+#include "device/parallel.h"
 #include "device/relax.h"
 
 namespace tenon {
 
 namespace {
-
-constexpr int32_t kMostWorkers = 1024;
 
 // Work in progress. It lives on its caller's stack; the caller waits until no worker uses it.
 struct Job {
@@ -86,7 +85,7 @@ class Pool {
   // Call with the mutex held. If the system has no more threads or no memory, fewer or none help.
   void offer(Job& job, int32_t helpers) noexcept {
     try {
-      while (static_cast<int32_t>(count_) < std::min(helpers, kMostWorkers)) {
+      while (static_cast<int32_t>(count_) < std::min(helpers, kMostThreads)) {
         const auto place = static_cast<int32_t>(count_ + 1);
         std::thread(Serving{this, place}).detach();
         ++count_;
@@ -104,13 +103,11 @@ class Pool {
   }
 
   Job* take() {  // with the mutex held
-    for (size_t i = 0; i < jobs_.size(); ++i) {
-      Job* job = jobs_[i];
-      if (--job->wanted == 0) jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
-      job->workers.fetch_add(1, std::memory_order_relaxed);
-      return job;
-    }
-    return nullptr;
+    if (jobs_.empty()) return nullptr;
+    Job* job = jobs_.front();
+    if (--job->wanted == 0) jobs_.erase(jobs_.begin());
+    job->workers.fetch_add(1, std::memory_order_relaxed);
+    return job;
   }
 
   void serve(int32_t place) {

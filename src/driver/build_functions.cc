@@ -268,9 +268,7 @@ Operand build_array(const BuilderRef& builder, const Any& type, const Array<Any>
 }
 
 Operand build_size(const BuilderRef& builder, const Any& size) {
-  auto made = make<graph::Size>();
-  made->size = size_of(size);
-  return builder_of(builder).bind(made);
+  return builder_of(builder).bind(graph::make_size(size_of(size)));
 }
 
 Operand build_bind(const BuilderRef& builder, const graph::ExprRef& value, const String& name) {

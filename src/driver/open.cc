@@ -1,7 +1,5 @@
 #include "driver/open.h"
 
-#include <sys/mman.h>
-
 #include <filesystem>
 #include <optional>
 
@@ -124,17 +122,11 @@ Source source_of(std::string_view bytes, const std::string& name) {
   return recognise(std::move(source));
 }
 
-void release_pages(const Source& source) {
-  const FileBytes& file = *source.bytes;
-  if (file.memory != FileBytes::Memory::Mapped || file.size == 0) return;
-  madvise(const_cast<char*>(file.data), file.size, MADV_DONTNEED);
-}
-
 onnx::Model read_model(const Source& source) {
   if (source.kind != SourceKind::Model) throw wrong_kind(source, "is not an ONNX model");
   const std::string file = std::filesystem::path(source.name).filename().string();
   onnx::Model model = onnx::parse_model(source.content(), file, source.directory);
-  release_pages(source);  // the model has copies of its tensors
+  source.bytes->release_pages();  // the model has copies of its tensors
   return model;
 }
 

@@ -59,10 +59,6 @@ Source source_of(std::string_view bytes, const std::string& name);
 // Throws Usage if the content is that of another kind of file, such as a PyTorch checkpoint.
 void refuse_foreign(std::string_view content, const std::string& name);
 
-// After a mapped file has been read: takes its pages from the process's memory, until they are read
-// again.
-void release_pages(const Source& source);
-
 // The ONNX model as data. Throws Usage if the source is not a model.
 onnx::Model read_model(const Source& source);
 

@@ -86,7 +86,7 @@ std::string origin_of(const Source& source, const onnx::ImportOptions& options) 
     poll();
     hash.update(content.substr(start, kPollBytes));
   }
-  release_pages(source);
+  source.bytes->release_pages();
   JsonWriter out;
   out.begin_object();
   out.key("source").value(std::filesystem::path(source.name).filename().string());

@@ -83,8 +83,8 @@ struct InPlace : IndexPair {
   int64_t input() const { return (*this)[1]; }
 };
 
-// A kernel as its callers see it. Derived types define its computation: a Compute, or a loop nest
-// (loop/kernel.h).
+// A kernel as its callers see it. Derived types define its computation: a Compute, a Recurrence
+// (loop/recurrence.h) or a loop nest (loop/kernel.h).
 //
 // The parameters are the input buffers, then the output buffers, then integers: the symbols that no
 // parameter's dimension binds. A symbol that alone is a parameter's dimension is bound by that

@@ -249,7 +249,7 @@ int64_t lanes_of(const Work& w, const ScheduleOptions& options) {
   for (const Load* l : loads_in(w.body)) {
     if (l->dtype.is_float()) bytes = std::max(bytes, l->dtype.bytes());
   }
-  return std::clamp<int64_t>(options.target.vector_bytes / bytes, 2, 64);
+  return vector_lanes(bytes, options.target);
 }
 
 StmtRef vector_range(const Ref<const Var>& v, const ExprRef& begin, const ExprRef& count,

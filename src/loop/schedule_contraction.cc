@@ -119,19 +119,9 @@ class ContractionSchedule {
   // than it gains.
   StmtRef few_rows() {
     if (const int64_t panels = panels_at_once(); panels > 1) return few_rows(panels);
-    Work row = w_;
-    row.axes = {x_};
-    row.out = buffer("row", w_.accumulate, {x_.extent});
-    row.offset = x_.var;
-    row.inside = nullptr;
-    row.padding_is_skippable = false;  // as in the tiles
-    StmtRef sums = schedule_reduction(row, options_, false);
-    std::vector<StmtRef> stores;
-    for (const Work& a : after_) stores.push_back(if_inside(a, store(a.out, {a.offset}, a.body)));
-    StmtRef point = let(sum_, load(row.out, {x_.var}), seq(stores));
-    StmtRef rest = vector_range(x_.var, index(0), dim_value(x_.extent), lanes_, point);
+    const Row row = row_of(w_.body, {x_}, x_.extent, x_.var);
     std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 1);
-    return outer_loops(outer, true, alloc(row.out, seq({sums, rest})));
+    return outer_loops(outer, true, alloc(row.buffer, seq({row.sums, row.rest})));
   }
 
   // Several panels at once, since one has too few partial sums to hide the latency of an addition:
@@ -140,10 +130,28 @@ class ContractionSchedule {
     auto block = var("block", i64), panel = var("panel", i64);
     const ExprRef in_block = sum(scaled(block, panels), panel),
                   place = sum(scaled(panel, width_), x_.var);
+    const Row row = row_of(substitute(w_.body, {{panels_->var.get(), in_block}}),
+                           {{panel, Dim(panels)}, x_}, Dim(panels * width_), place);
+    StmtRef rest = for_loop(panel, index(0), index(panels), ForKind::kSerial,
+                            let(panels_->var, in_block, row.rest));
+    const std::vector<Axis> rows(w_.axes.begin(), w_.axes.end() - 2);
+    return for_loop(block, index(0), index(*panels_->extent.as_const() / panels),
+                    ForKind::kParallel,
+                    outer_loops(rows, false, alloc(row.buffer, seq({row.sums, rest}))));
+  }
+
+  struct Row {
+    Ref<const Buffer> buffer;
+    StmtRef sums, rest;  // into the buffer; from there, over the columns
+  };
+
+  // Some sums of one row, over `axes`, in a buffer of that size, and what is made of them, each
+  // from its `place` there.
+  Row row_of(const ExprRef& body, std::vector<Axis> axes, const Dim& size, const ExprRef& place) {
     Work row = w_;
-    row.body = substitute(w_.body, {{panels_->var.get(), in_block}});
-    row.axes = {{panel, Dim(panels)}, x_};
-    row.out = buffer("row", w_.accumulate, {Dim(panels * width_)});
+    row.body = body;
+    row.axes = std::move(axes);
+    row.out = buffer("row", w_.accumulate, {size});
     row.offset = place;
     row.inside = nullptr;
     row.padding_is_skippable = false;  // as in the tiles
@@ -151,14 +159,7 @@ class ContractionSchedule {
     std::vector<StmtRef> stores;
     for (const Work& a : after_) stores.push_back(if_inside(a, store(a.out, {a.offset}, a.body)));
     StmtRef point = let(sum_, load(row.out, {place}), seq(stores));
-    StmtRef rest =
-        for_loop(panel, index(0), index(panels), ForKind::kSerial,
-                 let(panels_->var, in_block,
-                     vector_range(x_.var, index(0), dim_value(x_.extent), lanes_, point)));
-    const std::vector<Axis> rows(w_.axes.begin(), w_.axes.end() - 2);
-    return for_loop(block, index(0), index(*panels_->extent.as_const() / panels),
-                    ForKind::kParallel,
-                    outer_loops(rows, false, alloc(row.out, seq({sums, rest}))));
+    return {row.out, sums, vector_range(x_.var, index(0), dim_value(x_.extent), lanes_, point)};
   }
 
   // The most panels, up to 8, that divide their number.
@@ -203,10 +204,10 @@ class ContractionSchedule {
         options_.tiling({runs ? ContractionKind::kProduct : ContractionKind::kConvolution,
                          w_.accumulate, rows_.as_const(), x_.extent.as_const(), depth_.as_const()},
                         options_.target);
-    lanes_ = std::clamp<int64_t>(options_.target.vector_bytes / w_.accumulate.bytes(), 2, 64);
+    lanes_ = vector_lanes(w_.accumulate.bytes(), options_.target);
     tile_rows_ = tiling_.rows;
     if (auto m = rows_.as_const()) tile_rows_ = pieces(*m, pieces(*m, tile_rows_));
-    width_ = lanes_ * tiling_.vectors;
+    width_ = panel_width(tiling_, w_.accumulate, options_.target);
     block_rows_ = tile_rows_ * tiling_.row_tiles;
     block_columns_ = width_ * tiling_.column_tiles;
     cut_block(rows_, tile_rows_, &block_rows_);

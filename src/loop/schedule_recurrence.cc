@@ -87,8 +87,7 @@ class Repeat {
     auto i = var("i", i64);
     const Array<ExprRef> at = from.is_row ? in_row(*last, {i}) : Array<ExprRef>{i};
     StmtRef element = store(last, {i}, load(from.buffer, at));
-    const int64_t lanes =
-        std::clamp<int64_t>(options_.target.vector_bytes / last->dtype.bytes(), 2, 64);
+    const int64_t lanes = vector_lanes(last->dtype.bytes(), options_.target);
     if (options_.level == ScheduleLevel::kPlain) {
       return for_loop(i, index(0), dim_value(count), ForKind::kSerial, element);
     }

@@ -66,6 +66,39 @@ Tiling fitted_to_columns(Tiling tiling, int64_t vectors) {
 
 }  // namespace
 
+int64_t vector_lanes(int64_t element_bytes, const TargetFacts& target) {
+  return std::clamp<int64_t>(target.vector_bytes / element_bytes, 2, 64);
+}
+
+int64_t panel_width(const Tiling& tiling, DataType dtype, const TargetFacts& target) {
+  return tiling.vectors * vector_lanes(dtype.bytes(), target);
+}
+
+namespace {
+
+int64_t tabled_panel(ContractionKind kind, DataType dtype, int64_t columns, int64_t depth,
+                     const TargetFacts& target) {
+  return panel_width(tabled_tiling({kind, dtype, std::nullopt, columns, depth}, target), dtype,
+                     target);
+}
+
+}  // namespace
+
+std::optional<int64_t> worthwhile_panel(ContractionKind kind, DataType dtype, int64_t columns,
+                                        int64_t depth, const TargetFacts& target) {
+  const int64_t width = tabled_panel(kind, dtype, columns, depth, target);
+  // The zeros of the last panel are read, too: at most an eighth more than the columns.
+  const int64_t padding = (width - columns % width) % width;
+  if (columns <= width || padding > columns / 8) return std::nullopt;
+  return width;
+}
+
+bool is_read_in_order(ContractionKind kind, DataType dtype, int64_t columns, int64_t depth,
+                      const TargetFacts& target) {
+  return worthwhile_panel(kind, dtype, columns, depth, target) ||
+         columns == tabled_panel(kind, dtype, columns, depth, target);
+}
+
 Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target) {
   const int64_t lanes = std::max<int64_t>(target.vector_bytes / shape.dtype.bytes(), 1);
   std::optional<int64_t> vectors;

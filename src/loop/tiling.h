@@ -41,8 +41,21 @@ struct ContractionShape {
 
 using ChooseTiling = std::function<Tiling(const ContractionShape&, const TargetFacts&)>;
 
-// The choice from the table in tilings.def, with fewer vectors and more rows if they fit the columns
-// better. Deterministic: the same arguments give the same tiling everywhere.
+// The lanes of a vector of elements of that size, as schedules count them: 2 to 64.
+int64_t vector_lanes(int64_t element_bytes, const TargetFacts& target);
+// The columns of a tile of sums of this type, and so of a panel of the right operand.
+int64_t panel_width(const Tiling& tiling, DataType dtype, const TargetFacts& target);
+
+// The choice from the table in tilings.def, with fewer vectors and more rows if they fit the
+// columns better. Deterministic: the same arguments give the same tiling everywhere.
 Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target);
+
+// The width of the panels into which a constant right operand of these sizes, at least 1, is worth
+// packing; nullopt if it has no more columns than one panel, or the last would hold too many zeros.
+std::optional<int64_t> worthwhile_panel(ContractionKind kind, DataType dtype, int64_t columns,
+                                        int64_t depth, const TargetFacts& target);
+// Whether it is read once and in order: it is worth packing, or is itself one panel.
+bool is_read_in_order(ContractionKind kind, DataType dtype, int64_t columns, int64_t depth,
+                      const TargetFacts& target);
 
 }  // namespace tenon::loop

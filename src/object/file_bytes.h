@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "object/object.h"
+#include "object/tensor.h"
 
 namespace tenon {
 
@@ -23,6 +24,18 @@ struct FileBytes : Object {
   FileBytes(const FileBytes&) = delete;
   ~FileBytes();
   std::string_view view() const { return {data, size}; }
+  // Takes the pages of a mapped file from the process's memory, until they are read again.
+  void release_pages() const;
 };
+
+// The following take a tensor that is Tenon's own (TensorObj::is_ours).
+
+// The mapped file that has the tensor's elements; null if they are elsewhere.
+const FileBytes* mapped_file_of(const Tensor& tensor);
+// The elements are read soon: maps their pages in one step if they are in a mapped file.
+void map_pages(const Tensor& tensor);
+// They were read for the last time, probably: takes their pages from the process's memory if they
+// are in a mapped file. Leaves pages at either end that hold other bytes, too.
+void release_pages(const Tensor& tensor);
 
 }  // namespace tenon

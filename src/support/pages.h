@@ -12,7 +12,8 @@
 
 namespace tenon {
 
-inline constexpr uintptr_t kPageBytes = 4096;  // a system with larger pages refuses parts of them
+// Where pages are larger, madvise refuses addresses within one; only speed is lost.
+inline constexpr uintptr_t kPageBytes = 4096;
 
 // Maps the pages of [data, data + bytes) in one step instead of one by one as they are read. Only
 // speed depends on it.

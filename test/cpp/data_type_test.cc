@@ -89,6 +89,13 @@ TEST(CppDataType, TypesAreTakenApart) {
   EXPECT_EQ(pair.parts[1].name, "f32");
   EXPECT_EQ(t.text, "fn(list[(i64, tensor[n, \"a]b\"; f32])], option[bool]) -> (tree[u8],)");
   EXPECT_EQ(Type::parse("()").parts.size(), 0u);
+  using Rank = std::optional<int>;
+  EXPECT_EQ(pair.parts[1].rank, Rank(2));
+  EXPECT_EQ(Type::parse("tensor[f32]").rank, Rank(0));
+  EXPECT_EQ(Type::parse("tensor[max(n, 4); f32]").rank, Rank(1));
+  EXPECT_EQ(Type::parse("tensor[rank=3; f32]").rank, Rank(3));
+  EXPECT_EQ(Type::parse("tensor[*; f32]").rank, Rank());
+  EXPECT_EQ(Type::parse("i64").rank, Rank());
   for (const char* none : {"", "list[", "(i64", "fn(i64)", "i64 i64", "array[]x", "tensor[n"}) {
     EXPECT_THROW(Type::parse(none), DamagedError) << none;
   }
@@ -99,6 +106,7 @@ TEST(CppDataType, DefinitionsTellTheTypesOfFields) {
   const std::vector<TypeDefinition> types = program().types();
   ASSERT_THAT(types, SizeIs(2));
   EXPECT_EQ(types[0].text, "tree[T] { Leaf, Node(tree[T], T, tree[T]) }");
+  EXPECT_EQ(types[1].text, detail::kListText);
   EXPECT_THAT(types[0].params, ElementsAre("T"));
   const std::vector<Type> fields = types[0].field_types(1, Type::parse("tree[(f32, bool)]"));
   ASSERT_THAT(fields, SizeIs(3));

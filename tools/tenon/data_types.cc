@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "codegen/bytecode/data_types.h"
 #include "graph/ir/text.h"
 #include "loop/scalar_tensor.h"
 #include "object/array.h"
@@ -24,8 +25,11 @@ using Kind = SignatureType::Kind;
 namespace {
 
 constexpr size_t kMostParts = size_t{1} << 18;  // of 100 to 200 bytes
-constexpr char kListText[] = "list[T] { Nil, Cons(T, list[T]) }";
-constexpr char kOptionText[] = "option[T] { None, Some(T) }";
+
+// The definition of a data type of the prelude, as files have it.
+std::string prelude_text(const char* name) {
+  return vm::to_text(codegen::adt_signature(*graph::prelude().at(name)));
+}
 
 }  // namespace
 
@@ -49,7 +53,8 @@ const DataTypes::Instance* DataTypes::find(const SignatureType& type) const {
   if (const auto known = instances_.find(text); known != instances_.end()) return &known->second;
   const auto definition = definitions_.find(type.name);
   if (definition == definitions_.end()) return nullptr;
-  Instance made{&definition->second, {}, vm::to_text(definition->second) == kListText};
+  static const std::string list_text = prelude_text("list");
+  Instance made{&definition->second, {}, vm::to_text(definition->second) == list_text};
   for (const Constructor& constructor : made.definition->constructors) {
     made.fields.push_back(field_types(*made.definition, constructor, type));
     for (const SignatureType& field : made.fields.back()) parts_ += vm::parts_of(field);
@@ -72,8 +77,8 @@ const DataTypes::Instance* DataTypes::find(const SignatureType& type, const Cell
 }
 
 std::vector<std::string> without_prelude(std::vector<std::string> definitions) {
-  std::erase(definitions, kListText);
-  std::erase(definitions, kOptionText);
+  std::erase(definitions, prelude_text("list"));
+  std::erase(definitions, prelude_text("option"));
   return definitions;
 }
 

@@ -27,7 +27,7 @@ void print_line(const std::string& line) {
 std::vector<NameAndType> types_of(const std::vector<onnx::ModelReport::Value>& values) {
   std::vector<NameAndType> out;
   out.reserve(values.size());
-  for (const auto& value : values) out.push_back({value.name, value.type});
+  for (const auto& value : values) out.push_back({value.name, value.type.value_or("unknown")});
   return out;
 }
 
@@ -57,8 +57,8 @@ int inspect_onnx(const driver::Source& source) {
   for (const auto& [op, count] : report.operators) {
     std::printf("  %6lld  %s\n", static_cast<long long>(count), printable(op).c_str());
   }
-  for (const auto& node : report.unsupported) {
-    print_line(cat("  unsupported: ", node.node, "  ", node.op, "  ", node.reason));
+  for (const onnx::Unsupported& part : report.unsupported) {
+    print_line(cat("  unsupported: ", part.name, "  ", part.op_text(), "  ", part.reason));
   }
   // The problem is the text of an error, which has several lines and is already escaped.
   if (!report.problem.empty()) {
@@ -96,9 +96,9 @@ int inspect_onnx_as_json(const driver::Source& source) {
   out.key("operators").begin_object();
   for (const auto& [op, count] : report.operators) out.key(op).value(count);
   out.end_object().key("unsupported").begin_array();
-  for (const auto& node : report.unsupported) {
-    out.begin_object().key("node").value(node.node).key("operator").value(node.op);
-    out.key("reason").value(node.reason).end_object();
+  for (const onnx::Unsupported& part : report.unsupported) {
+    out.begin_object().key("node").value(part.name).key("operator").value(part.op_text());
+    out.key("reason").value(part.reason).end_object();
   }
   out.end_array().key("problem");
   report.problem.empty() ? out.null() : out.value(report.problem);

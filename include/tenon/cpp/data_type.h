@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <optional>
 #include <ranges>
@@ -21,6 +22,7 @@ struct Type {
   /// Of a tuple or an array; the parameters of a function, then its result; the type arguments of a
   /// data type.
   std::vector<Type> parts;
+  std::optional<int> rank = {};  ///< of a tensor, if the type states it
 
   /// Throws DamagedError for a text that is no type.
   static Type parse(std::string_view text);
@@ -84,6 +86,36 @@ inline std::optional<DLDataType> element_type(std::string_view name) {
   };
   const auto row = std::ranges::find(kRows, name, &Row::name);
   return row == std::end(kRows) ? std::nullopt : std::optional(row->dtype);
+}
+
+/// What a program's definitions have besides its own, if it uses them.
+inline constexpr const char* kListText = "list[T] { Nil, Cons(T, list[T]) }";
+inline constexpr const char* kOptionText = "option[T] { None, Some(T) }";
+inline constexpr const char* kPrelude[] = {kListText, kOptionText};
+/// As models of ONNX have it.
+inline constexpr const char* kMapText = "map[K, V] { Map(K, V) }";
+
+/// Of the dimensions of a tensor's type: "n, 4", "rank=3", or "*".
+inline std::optional<int> rank_of(std::string_view dims) {
+  constexpr std::string_view kRank = "rank=";
+  if (dims.starts_with('*')) return std::nullopt;
+  if (dims.starts_with(kRank)) {
+    int rank = 0;
+    const auto end = dims.data() + dims.size();
+    const auto read = std::from_chars(dims.data() + kRank.size(), end, rank);
+    return read.ec == std::errc() ? std::optional(rank) : std::nullopt;
+  }
+  int rank = 1, open = 0;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const char c = dims[i];
+    if (c == '"') {
+      while (++i < dims.size() && dims[i] != '"') i += dims[i] == '\\';
+    } else {
+      open += c == '(' ? 1 : c == ')' ? -1 : 0;
+      rank += c == ',' && open == 0;
+    }
+  }
+  return rank;
 }
 
 /// Reads types and definitions, in the notation of the programs' files.
@@ -217,6 +249,7 @@ class TypeReader {
       if (name == "tensor") {
         const size_t semicolon = inside.rfind(';');
         t.name = inside.substr(semicolon == std::string_view::npos ? 0 : semicolon + 1);
+        t.rank = semicolon == std::string_view::npos ? 0 : rank_of(inside.substr(0, semicolon));
         std::erase(t.name, ' ');
         if (!element_type(t.name)) fail();
       }

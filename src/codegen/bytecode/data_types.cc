@@ -4,8 +4,6 @@
 
 namespace tenon::codegen {
 
-namespace {
-
 vm::AdtSignature adt_signature(const graph::AdtDefinition& definition) {
   vm::AdtSignature out;
   out.name = definition.name.view();
@@ -19,8 +17,6 @@ vm::AdtSignature adt_signature(const graph::AdtDefinition& definition) {
   }
   return out;
 }
-
-}  // namespace
 
 void DataTypes::add(const vm::SignatureType& type) {
   std::vector<vm::SignatureType> pending = {type};

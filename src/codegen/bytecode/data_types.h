@@ -10,6 +10,9 @@
 
 namespace tenon::codegen {
 
+// The definition as a file describes it.
+vm::AdtSignature adt_signature(const graph::AdtDefinition& definition);
+
 class DataTypes {
  public:
   // `signatures` must outlive this.

@@ -18,6 +18,9 @@ namespace {
 constexpr uint32_t kDestination = vm::operand(Opcode::Add, "dst"),
                    kLeft = vm::operand(Opcode::Add, "a"), kRight = vm::operand(Opcode::Add, "b");
 
+// The operand of conversions.
+constexpr uint32_t kOperand = vm::operand(Opcode::ToFloat, "a");
+
 // Of an operation on floats that is translated here. A float is raw where it makes NaNs.
 std::optional<RegisterKind> kind_of_result(Opcode opcode) {
   switch (opcode) {
@@ -301,7 +304,10 @@ bool FunctionTranslator::floats(const Instruction& in) {
 }
 
 bool FunctionTranslator::select(const Instruction& in) {
-  const Arg condition = in.arg(1), a = in.arg(2), b = in.arg(3);
+  constexpr uint32_t kCondition = vm::operand(Opcode::Select, "cond"),
+                     kThen = vm::operand(Opcode::Select, "a"),
+                     kElse = vm::operand(Opcode::Select, "b");
+  const Arg condition = in.arg(kCondition), a = in.arg(kThen), b = in.arg(kElse);
   Kind kind = kind_of_operand(a);
   const Kind other = kind_of_operand(b);
   if (kind != other) kind = is_float(kind) && is_float(other) ? Kind::Float : Kind::Any;
@@ -313,7 +319,7 @@ bool FunctionTranslator::select(const Instruction& in) {
   for (const Arg operand : {a, b}) {
     if (operand.is(ArgKind::LastUse)) clear(operand.index());
   }
-  define(in.arg(0), kind, result);
+  define(in.arg(kDestination), kind, result);
   return true;
 }
 
@@ -326,17 +332,17 @@ bool FunctionTranslator::convert(const Instruction& in) {
   };
   switch (in.opcode()) {
     case Opcode::Not: {
-      const Kind kind = kind_of_operand(in.arg(1));
+      const Kind kind = kind_of_operand(in.arg(kOperand));
       if (kind != Kind::Int && kind != Kind::Bool) return false;
-      llvm::Value* a = integer_or_boolean(in.arg(1));
+      llvm::Value* a = integer_or_boolean(in.arg(kOperand));
       llvm::Value* flipped = b_.getInt64(kind == Kind::Bool ? 1 : ~uint64_t{0});
-      define(in.arg(0), kind, writing() ? b_.CreateXor(a, flipped) : nullptr);
+      define(in.arg(kDestination), kind, writing() ? b_.CreateXor(a, flipped) : nullptr);
       return true;
     }
     case Opcode::Narrow: {
       const DataType to = dtype();
       if (!to.is_int() && !to.is_bool()) return false;
-      llvm::Value* a = integer_or_boolean(in.arg(1));
+      llvm::Value* a = integer_or_boolean(in.arg(kOperand));
       if (ended_) return true;
       llvm::Value* result = nullptr;
       if (writing() && to.is_bool()) {
@@ -345,39 +351,39 @@ bool FunctionTranslator::convert(const Instruction& in) {
         llvm::Value* low = b_.CreateTrunc(a, b_.getIntNTy(to.bits));
         result = to.is_signed_int() ? b_.CreateSExt(low, m_.i64) : b_.CreateZExt(low, m_.i64);
       }
-      define(in.arg(0), to.is_bool() ? Kind::Bool : Kind::Int, result);
+      define(in.arg(kDestination), to.is_bool() ? Kind::Bool : Kind::Int, result);
       return true;
     }
     case Opcode::RoundFloat: {
       const DataType to = dtype();
       if (to != f32 && to != f64) return false;
-      llvm::Value* a = floating(in.arg(1), Kind::RawFloat);
+      llvm::Value* a = floating(in.arg(kOperand), Kind::RawFloat);
       if (ended_) return true;
-      const Kind kind = kind_of_operand(in.arg(1));  // rounding keeps what NaN it is
+      const Kind kind = kind_of_operand(in.arg(kOperand));  // rounding keeps what NaN it is
       if (writing()) {
         if (to == f32) a = b_.CreateFPExt(b_.CreateFPTrunc(a, b_.getFloatTy()), b_.getDoubleTy());
         a = b_.CreateBitCast(a, m_.i64);
       }
-      define(in.arg(0), kind, a);
+      define(in.arg(kDestination), kind, a);
       return true;
     }
     case Opcode::ToFloat: {
       const DataType to = dtype();
       if (to != f32 && to != f64) return false;
-      llvm::Value* a = integer_or_boolean(in.arg(1));
+      llvm::Value* a = integer_or_boolean(in.arg(kOperand));
       if (ended_) return true;
       if (writing()) {
         a = to == f32 ? b_.CreateFPExt(b_.CreateSIToFP(a, b_.getFloatTy()), b_.getDoubleTy())
                       : b_.CreateSIToFP(a, b_.getDoubleTy());
         a = b_.CreateBitCast(a, m_.i64);
       }
-      define(in.arg(0), Kind::RawFloat, a);
+      define(in.arg(kDestination), Kind::RawFloat, a);
       return true;
     }
     case Opcode::ToInteger: {
       const DataType to = dtype();
       if (to != i64 && !to.is_bool()) return false;
-      llvm::Value* a = floating(in.arg(1), Kind::RawFloat);
+      llvm::Value* a = floating(in.arg(kOperand), Kind::RawFloat);
       if (ended_) return true;
       llvm::Value* result = nullptr;
       if (writing() && to.is_bool()) {
@@ -386,7 +392,7 @@ bool FunctionTranslator::convert(const Instruction& in) {
       } else if (writing()) {
         result = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {m_.i64, b_.getDoubleTy()}, {a});
       }
-      define(in.arg(0), to.is_bool() ? Kind::Bool : Kind::Int, result);
+      define(in.arg(kDestination), to.is_bool() ? Kind::Bool : Kind::Int, result);
       return true;
     }
     default:

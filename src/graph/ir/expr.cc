@@ -164,6 +164,12 @@ const TypeInfo& Check::type_info() {
 
 // ---- operands ----
 
+Ref<const Size> make_size(const Dim& size) {
+  auto made = make<Size>();
+  made->size = size;
+  return made;
+}
+
 Ref<const Call> make_call(CalleeKind kind, std::string_view callee, Array<Operand> args,
                           Attrs attrs, TypeRef result_type) {
   return make<Call>(kind, String(callee), Operand(), std::move(args), std::move(attrs),

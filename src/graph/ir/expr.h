@@ -226,6 +226,8 @@ std::string check_failure(const Check& check, std::string_view message, std::str
 // What is said of a size that match_elements reads; `size` is the number, as a user is to see it.
 std::string negative_size(std::string_view size);
 
+Ref<const Size> make_size(const Dim& size);
+
 // A call of `callee`; `result_type` is for kernels and packed functions.
 Ref<const Call> make_call(CalleeKind kind, std::string_view callee, Array<Operand> args,
                           Attrs attrs = {}, TypeRef result_type = {});

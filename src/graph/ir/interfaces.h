@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "graph/ir/module.h"
+#include "loop/tiling.h"
 
 namespace tenon::graph {
 
@@ -21,6 +22,7 @@ class Evaluator {
 struct OfferOptions {
   int level = 0;
   bool direct_convolutions = false;
+  loop::TargetFacts target;  // the lowest CPU that code is made for
 };
 
 // The calls that an external library can take.

@@ -566,11 +566,10 @@ Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure
 // size(2*n)
 ExprRef Parser::size_value() {
   take();
-  auto s = make<Size>();
   expect("(", "before a size");
-  s->size = dim();
+  const Dim size = dim();
   expect(")", "after a size");
-  return s;
+  return make_size(size);
 }
 
 // What the arms after this one should be; null if it has an error.

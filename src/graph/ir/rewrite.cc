@@ -50,14 +50,17 @@ const Call* as_op(const ExprRef& value, OperatorName name) {
   return call && is_op(*call, name) ? call : nullptr;
 }
 
+const Call* call_of(const Builder& b, const Operand& operand, OperatorName name) {
+  return as_op(b.definition_of(operand), name);
+}
+
 bool is_dequantised_constant(const ExprRef& value,
                              const std::function<ExprRef(const Operand&)>& definition_of) {
-  const Call* call = value ? as_op(value, op::dequantize_linear) : nullptr;
+  const Call* call = as_op(value, op::dequantize_linear);
   if (!call) return false;
   const Operand& x = call->args[0];
   if (x.is<Constant>()) return true;
-  const ExprRef definition = definition_of(x);
-  const Call* packed = definition ? as_op(definition, op::unpack_bits) : nullptr;
+  const Call* packed = as_op(definition_of(x), op::unpack_bits);
   return packed && packed->args[0].is<Constant>();
 }
 
@@ -68,7 +71,7 @@ bool is_channels_last(const Call& call) {
 std::vector<int64_t> permutation_of(const Call& transpose) {
   auto perm = transpose.attrs.at("perm").as<Array<int64_t>>().to_vector();
   for (int64_t& axis : perm) {
-    if (axis < 0) axis += static_cast<int64_t>(perm.size());
+    axis = normalised_axis(axis, static_cast<int64_t>(perm.size()));
   }
   return perm;
 }

@@ -88,12 +88,18 @@ const Operator* operator_of(const ExprRef& value);
 bool is_op(const Call& call, OperatorName name);
 // `value` as a call of the operator, or null.
 const Call* as_op(const ExprRef& value, OperatorName name);
+// The call of the operator that the builder bound `operand` to, or null.
+const Call* call_of(const Builder& b, const Operand& operand, OperatorName name);
 // Whether `value` dequantises a constant, whose numbers may be packed in bytes: a product that
 // reads it leaves it as it is stored. `definition_of` finds what variables are bound to, or null.
 bool is_dequantised_constant(const ExprRef& value,
                              const std::function<ExprRef(const Operand&)>& definition_of);
 // Whether a call of an operator with LayoutRule::kImage has its channels last.
 bool is_channels_last(const Call& call);
+// An axis of a tensor of this rank, which negative numbers count from the end.
+inline int64_t normalised_axis(int64_t axis, int64_t rank) {
+  return axis < 0 ? axis + rank : axis;
+}
 // The permutation of a call of `transpose`, without negative axes.
 std::vector<int64_t> permutation_of(const Call& transpose);
 // `x` with another shape, of as many elements.

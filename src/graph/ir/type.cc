@@ -214,4 +214,8 @@ DataType dtype_of(const TypeRef& type) {
   return scalar ? scalar->dtype : type.as<TensorType>()->dtype;
 }
 
+Dim bytes_of(const TensorType& type) {
+  return product(type.dims.to_vector()) * Dim(type.dtype.bytes());
+}
+
 }  // namespace tenon::graph

@@ -126,6 +126,8 @@ const T* type_as(const TypeRef& type) {
 DataType dtype_of(const TypeRef& type);
 // The type if it is a tensor type of known dimensions, else null.
 const TensorType* known_tensor(const TypeRef& type);
+// The size in bytes of a tensor of that type, whose dimensions are known.
+Dim bytes_of(const TensorType& type);
 bool same_type(const TypeRef& a, const TypeRef& b);
 // Whether both are tensor types whose dimensions are known and provably equal for all values of
 // their symbols; element types and element values may differ.

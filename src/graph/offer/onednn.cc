@@ -4,9 +4,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/ir/permutation.h"
 #include "graph/ir/rewrite.h"
 #include "graph/offer/onednn_attention.h"
 #include "library/signatures/signatures.h"
+#include "loop/tiling.h"
 
 namespace tenon::graph {
 namespace {
@@ -25,10 +27,11 @@ struct Match {
 
 class Matcher {
  public:
-  Matcher(const FunctionRef& function, const UseDef& use_def, bool nan_may_vanish)
+  Matcher(const FunctionRef& function, const UseDef& use_def, const OfferOptions& options)
       : attention(find_attention(function, use_def)),
         use_def_(use_def),
-        nan_may_vanish_(nan_may_vanish) {
+        nan_may_vanish_(options.level >= 3),
+        target_(options.target) {
     for (const auto& [root, match] : attention) {
       inner.insert(match.inner.begin(), match.inner.end());
     }
@@ -117,13 +120,14 @@ class Matcher {
   }
 
   // Whether Tenon's own kernels are faster for the product with the matrix `right`: for a few rows,
-  // which do little more than stream the matrix. A constant one lies in panels (pack_constants)
-  // unless it is as narrow as a panel, and is read once and in order: own kernels take 0.4 to 1.0
-  // of oneDNN's time for 1 to 8 rows and 300 x 256 to 4096 x 4096 (Zen 3). Another one is read in
-  // long steps, so it must fit the caches: own kernels take 0.2 to 9 us for 1 to 8 rows and 64 x 64
-  // to 256 x 256, oneDNN 1.2 to 11 (Zen 4).
+  // which do little more than stream the matrix. A constant one in panels (pack_constants), or as
+  // wide as one, is read once and in order: own kernels take 0.4 to 1.0 of oneDNN's time for 1 to 8
+  // rows and 300 x 256 to 4096 x 4096 (Zen 3), and 0.6 to 1.1 for one panel of 2048 x 48 to
+  // 4096 x 64 (Zen 5). Any other is read in long steps, and takes up to 1.9 of it (8192 x 40), so
+  // it must fit the caches: own kernels take 0.2 to 9 us for 1 to 8 rows and 64 x 64 to 256 x 256,
+  // oneDNN 1.2 to 11 (Zen 4).
   bool is_faster_here(const TensorType& left, const Operand& right) const {
-    constexpr int64_t kFewRows = 8, kSmallMatrix = 1 << 16, kWidestPanel = 32;
+    constexpr int64_t kFewRows = 8, kSmallMatrix = 1 << 16;
     const auto rows = product({left.dims.begin(), left.dims.end() - 1}).as_const();
     const TensorType* matrix = known_tensor(right, f32);
     const auto depth = matrix->dims[0].as_const(), columns = matrix->dims[1].as_const();
@@ -131,20 +135,18 @@ class Matcher {
     // Any number of rows in a loop is often one, and fuse_loops makes one kernel of a loop that
     // calls no library.
     if (rows ? *rows > kFewRows : loops_ == 0 || !right.is<Constant>()) return false;
-    return (right.is<Constant>() && *columns >= kWidestPanel) ||
-           *depth <= kSmallMatrix / std::max<int64_t>(*columns, 1);
+    if (*depth <= kSmallMatrix / std::max<int64_t>(*columns, 1)) return true;
+    return right.is<Constant>() &&
+           loop::is_read_in_order(loop::ContractionKind::kProduct, f32, *columns, *depth, target_);
   }
 
   // Follows single uses from the base: a bias, a residual and an activation, each at most once.
   void extend(Ref<const Call> base, UseDef::Place place) {
     const bool product = is_op(*base, op::matmul);
-    Match match{base,
-                product || base->args.size() < 3 ? Operand() : base->args[2],
-                {},
-                Activation::None,
-                0,
-                0,
-                place.binding->span};
+    Match match{.base = base,
+                .bias = product || base->args.size() < 3 ? Operand() : base->args[2],
+                .residual = {},
+                .span = place.binding->span};
     const bool open_inner =
         product && !type_of(base->args[0]).as<TensorType>()->dims.back().is_const();
     const Binding* root = place.binding;
@@ -199,6 +201,7 @@ class Matcher {
 
   const UseDef& use_def_;
   const bool nan_may_vanish_;
+  const loop::TargetFacts target_;
   int loops_ = 0;  // around the block
 };
 
@@ -209,7 +212,7 @@ class Partitioner : public Rewriter {
  protected:
   void enter(const FunctionRef& function) override {
     use_def_.emplace(function);
-    matcher_.emplace(function, *use_def_, /*nan_may_vanish=*/options_.level >= 3);
+    matcher_.emplace(function, *use_def_, options_);
   }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
@@ -236,7 +239,8 @@ class Partitioner : public Rewriter {
     Array<Dim> pads = a.at("pads").as<Array<Dim>>();
     if (pads.empty()) pads = Array<Dim>(std::vector<Dim>(2 * spatial, Dim(0)));
     return call(var, library::signature("onednn.convolution"), match,
-                {match.base->args[0], match.base->args[1], match.bias, match.residual},
+                {mapped(match.base->args[0]), mapped(match.base->args[1]), mapped(match.bias),
+                 mapped(match.residual)},
                 {{"strides", ones("strides")},
                  {"dilations", ones("dilations")},
                  {"pads", attr_dims(pads.to_vector())},
@@ -249,26 +253,24 @@ class Partitioner : public Rewriter {
   // would become whole steps.
   bool is_dequantised(const Ref<const Call>& base) {
     const Operand x = through_transpose(base->args[0]).first;
-    const ExprRef definition = builder().definition_of(x);
-    return definition && as_op(definition, op::dequantize_linear);
+    return call_of(builder(), x, op::dequantize_linear);
   }
 
   Operand product(const VarRef& var, const Match& match) {
     auto [a, a_perm] = shuffles_rows(*match.base) ? unpermuted(mapped(match.base->args[0]))
                                                   : through_transpose(match.base->args[0]);
     auto [b, b_perm] = through_transpose(match.base->args[1]);
-    return call(var, library::signature("onednn.matmul"), match, {a, b, match.bias, match.residual},
-                {{"a_perm", attr_ints(a_perm)}, {"b_perm", attr_ints(b_perm)}},
-                /*first_two_mapped=*/true);
+    return call(var, library::signature("onednn.matmul"), match,
+                {a, b, mapped(match.bias), mapped(match.residual)},
+                {{"a_perm", attr_ints(a_perm)}, {"b_perm", attr_ints(b_perm)}});
   }
 
   // Whether the left operand is a transpose that only reorders rows, which one matrix multiplies:
   // where they lie one after the other, that is one product, otherwise many small ones.
   bool shuffles_rows(const Call& matmul) {
-    const ExprRef definition = builder().definition_of(mapped(matmul.args[0]));
-    const Call* transpose = definition ? as_op(definition, op::transpose) : nullptr;
-    if (!transpose || type_of(matmul.args[1]).as<TensorType>()->dims.size() != 2) return false;
-    const std::vector<int64_t> perm = permutation_of(*transpose);
+    const auto transposed = as_transposed(builder(), mapped(matmul.args[0]));
+    if (!transposed || type_of(matmul.args[1]).as<TensorType>()->dims.size() != 2) return false;
+    const std::vector<int64_t>& perm = transposed->perm;
     return perm.back() + 1 == static_cast<int64_t>(perm.size());
   }
 
@@ -282,32 +284,27 @@ class Partitioner : public Rewriter {
                                     {"v_perm", attr_ints(v_perm)},
                                     {"out_perm", attr_ints(match.out_perm)},
                                     {"scale", Any(match.scale)}});
-    const Operand mask = match.mask ? mapped(match.mask) : Operand();
     return builder().bind_typed(
-        make_call(CalleeKind::kPacked, library::signature("onednn.attention").name, {q, k, v, mask},
-                  attributes, var->type),
+        make_call(CalleeKind::kPacked, library::signature("onednn.attention").name,
+                  {q, k, v, mapped(match.mask)}, attributes, var->type),
         var->type, var->name);
   }
 
   // Looks through a transpose; returns an operand of the new function and the permutation.
   std::pair<Operand, std::vector<int64_t>> through_transpose(const Operand& old) {
     const Operand now = mapped(old);
-    const ExprRef definition = builder().definition_of(now);
-    if (const Call* transpose = definition ? as_op(definition, op::transpose) : nullptr) {
-      return {transpose->args[0], permutation_of(*transpose)};
+    if (auto transposed = as_transposed(builder(), now)) {
+      return {transposed->source, transposed->perm};
     }
     return unpermuted(now);
   }
   std::pair<Operand, std::vector<int64_t>> unpermuted(const Operand& now) {
-    std::vector<int64_t> perm(type_of(now).as<TensorType>()->dims.size());
-    for (size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<int64_t>(i);
-    return {now, perm};
+    return {now, identity_permutation(type_of(now).as<TensorType>()->dims.size())};
   }
 
   Operand call(const VarRef& var, const library::Signature& function, const Match& match,
-               std::vector<Operand> args, std::initializer_list<std::pair<const char*, Any>> own,
-               bool first_two_mapped = false) {
-    for (size_t i = first_two_mapped ? 2 : 0; i < args.size(); ++i) args[i] = mapped(args[i]);
+               const std::vector<Operand>& args,
+               std::initializer_list<std::pair<const char*, Any>> own) {
     Attrs attributes = attrs(own);
     attributes.set("activation",
                    Any(String(library::kActivations.names[static_cast<size_t>(match.activation)])));

@@ -1,8 +1,8 @@
 #include "graph/offer/onednn_attention.h"
 
-#include <numeric>
 #include <optional>
 
+#include "graph/ir/permutation.h"
 #include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
@@ -49,8 +49,7 @@ class Finder {
     for (const Operand& operand : {m.q, m.k}) {
       if (!fits(operand) || known_tensor(operand, f32)->rank != rank) return;
     }
-    m.out_perm.resize(static_cast<size_t>(rank));
-    std::iota(m.out_perm.begin(), m.out_perm.end(), 0);
+    m.out_perm = identity_permutation(static_cast<size_t>(rank));
     const Var* root = product.var.get();
     if (const UseDef::Place next = use_def_.only_use(product.var); next.block == block_) {
       if (const Call* transpose = as_op(next.binding->value, op::transpose)) {

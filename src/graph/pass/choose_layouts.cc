@@ -3,8 +3,8 @@
 #include <optional>
 #include <unordered_set>
 
+#include "graph/ir/permutation.h"
 #include "graph/ir/rewrite.h"
-#include "graph/pass/permutation.h"
 
 namespace tenon::graph {
 namespace {
@@ -94,7 +94,7 @@ Operand sink_broadcast(Builder& b, const Call& call, const Transposed& t) {
 std::optional<Attrs> attributes_before(const Call& call, const Transposed& t) {
   const int64_t rank = static_cast<int64_t>(t.perm.size());
   auto axis_before = [&](int64_t axis) {
-    return t.perm[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
+    return t.perm[static_cast<size_t>(normalised_axis(axis, rank))];
   };
   if (auto* keep = call.attrs.find("keepdims"); keep && !keep->as<bool>()) return std::nullopt;
   Attrs now = call.attrs;

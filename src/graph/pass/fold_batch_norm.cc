@@ -64,8 +64,8 @@ class Folder : public Rewriter {
     const TensorType& x = tensor_of(norm->args[0]);
     const DataType dtype = x.dtype;
     if (dtype != f32 && dtype != f64) return keep(var, value);
-    const int64_t axis = norm->attrs.at("axis").as<int64_t>();
-    const auto channel = static_cast<size_t>(axis < 0 ? axis + x.rank : axis);
+    const auto channel =
+        static_cast<size_t>(normalised_axis(norm->attrs.at("axis").as<int64_t>(), x.rank));
     for (size_t i = 1; i < norm->args.size(); ++i) {
       const TensorType& statistic = tensor_of(norm->args[i]);
       if (statistic.dtype != dtype || !proves_equal(statistic.dims[0], x.dims[channel])) {

@@ -8,7 +8,6 @@
 #include "graph/ir/rewrite.h"
 #include "graph/pass/fuse_operators.h"
 #include "graph/pass/lower_to_kernels.h"
-#include "graph/pass/make_allocation_explicit.h"
 #include "graph/pass/remove_dead_code.h"
 #include "support/poll.h"
 

@@ -11,12 +11,6 @@
 namespace tenon::graph {
 namespace {
 
-ExprRef size_of(const Dim& d) {
-  auto out = make<Size>();
-  out->size = d;
-  return out;
-}
-
 // Adds the kernels that the block calls.
 void collect_kernels(const BlockRef& block, std::unordered_set<std::string>* names) {
   for (const auto& binding : block->bindings) {
@@ -77,7 +71,7 @@ class LoopFuser : public Rewriter {
     for (size_t i = 0; i < loop.vars.size(); ++i) {
       switch (const LoopEnd& end = fused.ends[i]; end.kind) {
         case LoopEnd::kTripCount:
-          ends.push_back(builder().bind(size_of(fused.trip_count), "turns"));
+          ends.push_back(builder().bind(make_size(fused.trip_count), "turns"));
           break;
         case LoopEnd::kInitial:
           ends.push_back(mapped(loop.init[i]));

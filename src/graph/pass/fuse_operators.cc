@@ -370,16 +370,16 @@ class Fuser : public Rewriter {
 constexpr size_t kDigits = 6;  // of the hash in a name
 
 std::string fused_name(const FunctionExpr& group) {
-  constexpr size_t kMaxOperators = 60;  // bytes of operator names
+  constexpr size_t kMostNameBytes = 60;  // of "fused" and the operators' names
   std::string name = "fused";
   for (const auto& binding : group.body->bindings) {
     if (auto* call = binding->value.as<Call>()) name += cat("_", call->callee);
   }
-  if (name.size() > kMaxOperators) name.resize(kMaxOperators);
+  if (name.size() > kMostNameBytes) name.resize(kMostNameBytes);
   const uint64_t hash = structural_hash(Any(FunctionRef(&group)));
   char digits[kDigits + 2];
-  std::snprintf(digits, sizeof digits, "_%06x",
-                static_cast<unsigned>((hash ^ hash >> 32) & 0xffffff));
+  std::snprintf(digits, sizeof digits, "_%0*x", int{kDigits},
+                static_cast<unsigned>((hash ^ hash >> 32) & ((1 << 4 * kDigits) - 1)));
   return name + digits;
 }
 

@@ -67,12 +67,6 @@ class Lifter : public Rewriter {
   }
 
  private:
-  static ExprRef make_size(const Dim& size) {
-    auto out = make<Size>();
-    out->size = size;
-    return out;
-  }
-
   // The literal's body, in which the literal itself is a closure that is made anew.
   static BlockRef with_self(const FunctionExpr& literal, const Ref<Closure>& closure) {
     auto binding = make<Binding>();

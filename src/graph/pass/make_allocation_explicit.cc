@@ -171,10 +171,6 @@ class Allocator : public Rewriter {
 
 }  // namespace
 
-Dim bytes_of(const TensorType& type) {
-  return product(type.dims.to_vector()) * Dim(type.dtype.bytes());
-}
-
 Module make_allocation_explicit(const Module& module, PassContext&) {
   return Allocator(module).run(module);
 }

@@ -10,7 +10,4 @@ namespace tenon::graph {
 
 Module make_allocation_explicit(const Module& module, PassContext& cx);
 
-// The size in bytes of a tensor of that type, whose dimensions are known.
-Dim bytes_of(const TensorType& type);
-
 }  // namespace tenon::graph

@@ -40,11 +40,11 @@ class Packer : public Rewriter {
     const auto rule =
         std::ranges::find_if(kRules, [&](const Rule& r) { return is_op(*call, r.name); });
     if (rule == std::end(kRules)) return keep(var, value);
-    const int64_t width = panel_width(*rule, *call, var->type);
-    if (width == 0) return keep(var, value);
+    const auto width = panel_width(*rule, *call, var->type);
+    if (!width) return keep(var, value);
     ++cx_.packed_constants;
     std::vector<Operand> args(call->args.begin(), call->args.end());
-    const Operand packed = builder().op(op::pack, {args[1]}, attrs({{"width", Any(width)}}));
+    const Operand packed = builder().op(op::pack, {args[1]}, attrs({{"width", Any(*width)}}));
     const Dim columns = known_tensor(args[1])->dims.back();
     args[1] = builder().op(op::unpack, {packed}, attrs({{"columns", Any(columns.ref())}}));
     return builder().bind_as(make<Call>(call->kind, call->callee, Operand(), Array<Operand>(args),
@@ -53,23 +53,18 @@ class Packer : public Rewriter {
   }
 
  private:
-  // The width of a panel; 0 if the operand stays as it is.
-  int64_t panel_width(const Rule& rule, const Call& call, const TypeRef& result) const {
-    if (!call.args[1].is<Constant>()) return 0;
+  // Nullopt if the operand stays as it is.
+  std::optional<int64_t> panel_width(const Rule& rule, const Call& call,
+                                     const TypeRef& result) const {
+    if (!call.args[1].is<Constant>()) return std::nullopt;
     const TensorType* right = known_tensor(call.args[1]);
     const TensorType* type = known_tensor(result);
-    if (!right || !type || right->dtype != f32 || !rule.applies(call, *right)) return 0;
+    if (!right || !type || right->dtype != f32 || !rule.applies(call, *right)) return std::nullopt;
     int64_t depth = 1;
     for (const Dim& d : right->dims) depth *= d.as_const().value_or(0);
     const int64_t columns = right->dims.back().as_const().value_or(0);
-    if (depth == 0 || depth * right->dtype.bytes() > cx_.fold_limit) return 0;
-    depth /= columns;
-    const loop::Tiling tiling =
-        loop::tabled_tiling({rule.kind, right->dtype, std::nullopt, columns, depth}, cx_.target);
-    const int64_t width = tiling.vectors * (cx_.target.vector_bytes / right->dtype.bytes());
-    // The zeros of the last panel are read, too: at most an eighth more than the columns.
-    const int64_t padding = (width - columns % width) % width;
-    return columns > width && padding <= columns / 8 ? width : 0;
+    if (depth == 0 || depth * right->dtype.bytes() > cx_.fold_limit) return std::nullopt;
+    return loop::worthwhile_panel(rule.kind, right->dtype, columns, depth / columns, cx_.target);
   }
 
   PassContext& cx_;

@@ -1,7 +1,6 @@
 #include "graph/pass/pack_integer_products.h"
 
 #include "graph/ir/rewrite.h"
-#include "graph/pass/make_allocation_explicit.h"
 
 namespace tenon::graph {
 namespace {
@@ -141,8 +140,8 @@ class Packer : public Rewriter {
   // leaves fewer columns of the last one empty.
   Operand pack(const Operand& x, int64_t batch, const loop::ContractionShape& shape) {
     const loop::Tiling tiling = loop::tabled_tiling(shape, cx_.target);
-    const int64_t lanes = cx_.target.vector_bytes / i32.bytes();
-    int64_t width = tiling.vectors * lanes;
+    const int64_t lanes = loop::vector_lanes(i32.bytes(), cx_.target);
+    int64_t width = loop::panel_width(tiling, i32, cx_.target);
     if (shape.columns) {
       auto padded = [&](int64_t to) { return (*shape.columns + to - 1) / to * to; };
       if (padded(width) > padded(lanes) + padded(lanes) / 8) width = lanes;

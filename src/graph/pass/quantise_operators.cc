@@ -5,8 +5,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "graph/ir/permutation.h"
 #include "graph/ir/rewrite.h"
-#include "graph/pass/permutation.h"
 
 namespace tenon::graph {
 namespace {
@@ -95,8 +95,7 @@ class Quantiser : public Rewriter {
 
   // The call of dequantize_linear from one of `dtypes` to f32 that makes `operand`, or null.
   const Call* dequantisation(const Operand& operand, DtypeSet dtypes = kBytes) {
-    const ExprRef definition = builder().definition_of(operand);
-    const Call* call = definition ? as_op(definition, op::dequantize_linear) : nullptr;
+    const Call* call = call_of(builder(), operand, op::dequantize_linear);
     if (!call || call->attrs.at("block_size").as<int64_t>() != 0) return nullptr;
     const TensorType *x = known_tensor(call->args[0]), *scale = known_tensor(call->args[1]);
     const bool fits = x && scale && contains(dtypes, x->dtype) && scale->dtype == f32;
@@ -126,8 +125,8 @@ class Quantiser : public Rewriter {
     if (is_single(*known_tensor(call->args[1]))) {
       return Quantised{integers, as_number(call->args[1]), as_number(zero)};
     }
-    const int64_t rank = known_tensor(integers)->rank, given = call->attrs.at("axis").as<int64_t>();
-    if ((given < 0 ? given + rank : given) != axis) return std::nullopt;
+    const int64_t rank = known_tensor(integers)->rank;
+    if (normalised_axis(call->attrs.at("axis").as<int64_t>(), rank) != axis) return std::nullopt;
     return Quantised{integers, call->args[1], zero};
   }
 
@@ -160,13 +159,12 @@ class Quantiser : public Rewriter {
   Operand moved(const Call& quantise) {
     constexpr OperatorName kSelecting[] = {op::expand, op::max_pool, op::reshape, op::slice,
                                            op::transpose};
-    const ExprRef definition = builder().definition_of(quantise.args[0]);
-    if (!definition || !definition.as<Call>()) return Operand();
-    const Call& call = *definition.as<Call>();
+    const Call* call = builder().definition_of(quantise.args[0]).as<Call>();
+    if (!call) return Operand();
     const bool selects = std::ranges::any_of(
-        kSelecting, [&](const OperatorName& name) { return is_op(call, name); });
-    if (!selects || call.args.size() != 1) return Operand();
-    const Call* before = dequantisation(call.args[0]);
+        kSelecting, [&](const OperatorName& name) { return is_op(*call, name); });
+    if (!selects || call->args.size() != 1) return Operand();
+    const Call* before = dequantisation(call->args[0]);
     const bool same = before && is_same_number(before->args[1], quantise.args[1]) &&
                       is_same_number(zero_of(*before), zero_of(quantise)) &&
                       is_moderate(*single_number(quantise.args[1]));
@@ -174,7 +172,7 @@ class Quantiser : public Rewriter {
     const DataType dtype =
         zero ? known_tensor(zero)->dtype : quantise.attrs.at("dtype").as<DataType>();
     if (!same || known_tensor(before->args[0])->dtype != dtype) return Operand();
-    return make(call.callee, {before->args[0]}, call.attrs);
+    return make(call->callee, {before->args[0]}, call->attrs);
   }
 
   // ---- scales ----
@@ -198,8 +196,7 @@ class Quantiser : public Rewriter {
   // Whether `x` is a sum of integers with constant factors, and of constants.
   bool may_divide(const Operand& x, int depth) {
     if (depth == 0) return false;
-    const ExprRef definition = builder().definition_of(x);
-    const Call* call = definition ? definition.as<Call>() : nullptr;
+    const Call* call = builder().definition_of(x).as<Call>();
     if (!call) return false;
     if (is_op(*call, op::relu)) return may_divide(call->args[0], depth - 1);
     if (is_op(*call, op::add)) {
@@ -220,8 +217,7 @@ class Quantiser : public Rewriter {
 
   // Whether `x` is cast from integers.
   bool is_integer(const Operand& x) {
-    const ExprRef definition = builder().definition_of(x);
-    const Call* call = definition ? as_op(definition, op::cast) : nullptr;
+    const Call* call = call_of(builder(), x, op::cast);
     const TensorType* from = call ? known_tensor(call->args[0]) : nullptr;
     return from && from->dtype == i32;
   }
@@ -251,7 +247,7 @@ class Quantiser : public Rewriter {
     auto [known, is_new] = constants_.try_emplace(var, false);
     if (!is_new) return known->second;
     const ExprRef definition = builder().definition_of(x);
-    const Operator* operation = definition ? operator_of(definition) : nullptr;
+    const Operator* operation = operator_of(definition);
     if (!operation || operation->kind == OpKind::kOpaque) return false;
     for (const Operand& arg : definition.as<Call>()->args) {
       if (arg && !is_constant(arg, depth - 1)) return false;

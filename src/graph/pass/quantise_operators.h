@@ -1,11 +1,5 @@
-#pragma once
-
-#include "graph/pass/pass.h"
-
-namespace tenon::graph {
-
-// Computes with integers where exporters of quantised models write operators of floats between
-// dequantize_linear and quantize_linear:
+// quantise_operators: computes with integers where exporters of quantised models write operators of
+// floats between dequantize_linear and quantize_linear:
 //
 // - A product of dequantised operands becomes one of integers:
 //
@@ -21,6 +15,12 @@ namespace tenon::graph {
 //
 // The integer sums are exact, so that results differ from those of the float operators by their
 // rounding.
+#pragma once
+
+#include "graph/pass/pass.h"
+
+namespace tenon::graph {
+
 Module quantise_operators(const Module& module, PassContext& cx);
 
 }  // namespace tenon::graph

@@ -119,9 +119,7 @@ class Scalariser : public Rewriter {
   Operand scalar_or_size(const Operand& tensor) {
     if (Operand known = scalar_of(tensor)) return known;
     if (!is_size(type_of(tensor))) return nullptr;
-    auto size = make<Size>();
-    size->size = type_of(tensor).as<TensorType>()->values[0];
-    return builder().bind(size);
+    return builder().bind(make_size(type_of(tensor).as<TensorType>()->values[0]));
   }
 
   Operand as_scalar(const Operand& tensor) {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "graph/ir/permutation.h"
 #include "graph/ir/rewrite.h"
-#include "graph/pass/permutation.h"
 
 namespace tenon::graph {
 namespace {
@@ -29,8 +29,8 @@ Operand drop_same_type(Builder&, const Call& call, const TypeRef& type) {
 }
 
 Operand reshape_of_reshape(Builder& b, const Call& call, const TypeRef&) {
-  if (auto definition = b.definition_of(call.args[0]); as_op(definition, op::reshape)) {
-    return b.op(op::reshape, {definition.as<Call>()->args[0]}, call.attrs);
+  if (const Call* inner = call_of(b, call.args[0], op::reshape)) {
+    return b.op(op::reshape, {inner->args[0]}, call.attrs);
   }
   return Operand();
 }
@@ -49,8 +49,7 @@ Operand transpose_of_transpose(Builder& b, const Call& call, const TypeRef&) {
 
 // Of a dequantised constant, the transpose of the constant, which is folded as it is stored.
 Operand transpose_of_dequantised(Builder& b, const Call& call, const TypeRef&) {
-  const ExprRef definition = b.definition_of(call.args[0]);
-  const Call* dequantise = definition ? as_op(definition, op::dequantize_linear) : nullptr;
+  const Call* dequantise = call_of(b, call.args[0], op::dequantize_linear);
   if (!dequantise || !dequantise->args[0].is<Constant>()) return Operand();
   const Call& inner = *dequantise;
   const std::vector<int64_t> perm = permutation_of(call);
@@ -64,8 +63,7 @@ Operand transpose_of_dequantised(Builder& b, const Call& call, const TypeRef&) {
   std::vector<Operand> args = inner.args.to_vector();
   for (Operand& arg : args) arg = moved(arg);
   Attrs attributes = inner.attrs;
-  const int64_t axis = attributes.at("axis").as<int64_t>();
-  const auto old = axis < 0 ? axis + rank : axis;
+  const int64_t old = normalised_axis(attributes.at("axis").as<int64_t>(), rank);
   for (int64_t i = 0; i < rank; ++i) {
     if (perm[static_cast<size_t>(i)] == old) attributes.set("axis", Any(i));
   }
@@ -150,7 +148,7 @@ Operand neutral_left(Builder&, const Call& call, const TypeRef& type) {
 }
 
 Operand relu_of_relu(Builder& b, const Call& call, const TypeRef&) {
-  return as_op(b.definition_of(call.args[0]), op::relu) ? call.args[0] : Operand();
+  return call_of(b, call.args[0], op::relu) ? call.args[0] : Operand();
 }
 
 // Zero points that are all 0 change nothing.

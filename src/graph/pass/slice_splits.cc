@@ -99,8 +99,8 @@ class Slicer : public Rewriter {
     const ExprRef definition = builder().definition_of(field.tuple);
     const Call& split = *definition.as<Call>();
     const TensorType& x = *known_tensor(type_of(split.args[0]));
-    const int64_t given = split.attrs.at("axis").as<int64_t>();
-    const auto axis = static_cast<size_t>(given < 0 ? given + x.rank : given);
+    const auto axis =
+        static_cast<size_t>(normalised_axis(split.attrs.at("axis").as<int64_t>(), x.rank));
     const auto parts = split.attrs.at("sizes").as<Array<Dim>>();
     std::vector<Dim> starts(x.dims.size(), Dim(0)), sizes = x.dims.to_vector();
     for (int64_t i = 0; i < field.index; ++i) starts[axis] = starts[axis] + parts[i];

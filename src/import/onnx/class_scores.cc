@@ -31,7 +31,7 @@ int64_t features_of(NodeContext& cx, const char* what, size_t count, size_t part
   return static_cast<int64_t>(count / parts);
 }
 
-Operand numbers(NodeContext&, const Ints& shape, const std::vector<double>& values) {
+Operand numbers(const Ints& shape, const std::vector<double>& values) {
   return graph::constant(make_tensor(f32, shape, values));
 }
 
@@ -80,7 +80,7 @@ Transform post_transform(NodeContext& cx) {
     if (name == kTransformNames[i]) return static_cast<Transform>(i);
   }
   cx.invalid(cat("post_transform='", printable(name), "'"),
-             "NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT");
+             cat("one of ", join({std::begin(kTransformNames), std::end(kTransformNames)}, ", ")));
 }
 
 Operand transformed(NodeContext& cx, const Operand& scores, int64_t columns, Transform transform) {

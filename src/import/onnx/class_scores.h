@@ -14,7 +14,7 @@ Operand feature_rows(NodeContext& cx, DataType dtype, int64_t features);
 int64_t features_of(NodeContext& cx, const char* what, size_t count, size_t parts);
 
 // A constant f32 tensor.
-Operand numbers(NodeContext& cx, const Ints& shape, const std::vector<double>& values);
+Operand numbers(const Ints& shape, const std::vector<double>& values);
 
 // Numbered as in TreeEnsemble.
 enum class Transform { None, Softmax, Logistic, SoftmaxZero, Probit };

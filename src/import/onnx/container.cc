@@ -68,13 +68,11 @@ TypeRef of_kind(std::string_view kind) {
 }
 
 const Call* call_of(const NodeContext& cx, const Operand& x, std::string_view packed) {
-  const graph::ExprRef definition = cx.b.definition_of(x);
-  return definition ? graph::as_packed(definition, packed) : nullptr;
+  return graph::as_packed(cx.b.definition_of(x), packed);
 }
 
 const Construct* constructed(const NodeContext& cx, const Operand& x) {
-  const graph::ExprRef definition = cx.b.definition_of(x);
-  return definition ? definition.as<Construct>() : nullptr;
+  return cx.b.definition_of(x).as<Construct>();
 }
 
 // The type and its parts with `change` applied to type variables.
@@ -89,10 +87,6 @@ TypeRef with_variables(const TypeRef& type, TypeRef (*change)(const TypeVar&)) {
 // block that is built only to find types.
 Operand imaginary(const NodeContext& cx, const TypeVar& type) {
   return cx.b.block_var("none", of_kind(type.name.view()));
-}
-
-Operand word(const NodeContext& cx, std::string_view name, const Operands& args) {
-  return cx.b.bind(graph::value_call(name, args));
 }
 
 Operand construct(const NodeContext& cx, std::string_view constructor,
@@ -294,10 +288,12 @@ Operand sequence_by_loop(const NodeContext& cx, const TypeRef& element, const Op
       });
 }
 
+Operand word(const NodeContext& cx, std::string_view name, const Operands& args) {
+  return cx.b.bind(graph::value_call(name, args));
+}
+
 Operand size_scalar(const NodeContext& cx, const Dim& size) {
-  auto value = make<graph::Size>();
-  value->size = size;
-  return cx.b.bind(value);
+  return cx.b.bind(graph::make_size(size));
 }
 
 // ---- optional values ----

@@ -51,6 +51,8 @@ Operand sequence_by_loop(const NodeContext& cx, const graph::TypeRef& element, c
                          const std::vector<graph::TypeRef>& types, const Operands& init,
                          const std::function<Operands(const Operands&)>& make);
 Operand size_scalar(const NodeContext& cx, const Dim& size);  // an i64 scalar
+// A call of a word of the language for functions on values, such as array_push.
+Operand word(const NodeContext& cx, std::string_view name, const Operands& args);
 
 // ---- optional values ----
 
@@ -68,11 +70,12 @@ Operand value_of(const NodeContext& cx, const Operand& x);
 
 bool is_map(const Operand& x);
 graph::TypeRef map_type(const graph::TypeRef& keys, const graph::TypeRef& values);
-// Of maps of any size.
+// The type of maps of any size.
 graph::TypeRef map_type(DataType key, DataType value);
 Ref<const graph::AdtDefinition> map_definition();
-// Lets the builder's functions name the type; whether they do.
+// Declares the type of maps to the builder, if it isn't yet.
 void declare_maps(graph::Builder& builder);
+// Whether that has been done.
 bool declares_maps(const graph::Builder& builder);
 
 Operand map_of(const NodeContext& cx, const Operand& keys, const Operand& values);

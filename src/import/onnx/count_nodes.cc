@@ -99,8 +99,12 @@ std::string function_key(const std::string& domain, const std::string& name,
   return cat(domain, "\n", name, "\n", overload);
 }
 
-std::string op_text(const Node& n) {
-  return n.domain.empty() ? n.op : cat(n.domain, ":", n.op);
+std::string op_text(const std::string& domain, const std::string& op) {
+  return domain.empty() ? op : cat(domain, ":", op);
+}
+
+std::string op_text(const Node& node) {
+  return op_text(node.domain, node.op);
 }
 
 }  // namespace tenon::onnx

@@ -20,7 +20,9 @@ NodeCount count_nodes(const Model& model);
 // The key of a function in a model.
 std::string function_key(const std::string& domain, const std::string& name,
                          const std::string& overload);
-std::string op_text(const Node& node);  // the operator's name in NodeCount
+// An operator's name in NodeCount.
+std::string op_text(const std::string& domain, const std::string& op);
+std::string op_text(const Node& node);
 
 // How deep calls of functions may nest.
 inline constexpr int kMaxFunctionDepth = 50;

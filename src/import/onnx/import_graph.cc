@@ -81,7 +81,7 @@ class GraphImporter {
               "one definition of each name");
     }
     if (problem.empty()) return scope.define(name, value());
-    out_.unsupported.push_back({name, "(initializer)", problem});
+    out_.unsupported.push_back({Unsupported::What::Initializer, name, "", "", problem});
     scope.define_unusable(name);
   }
 
@@ -101,7 +101,7 @@ class GraphImporter {
       results.push_back(slot->value);
       names.push_back(String(v.name));
       out_.outputs.push_back(slot->value ? report_value(v.name, graph::type_of(slot->value))
-                                         : ModelReport::Value{v.name, "unknown"});
+                                         : ModelReport::Value{v.name, std::nullopt});
     }
     if (!out_.unsupported.empty()) return;
     out_.has_maps = declares_maps(builder_);
@@ -173,7 +173,7 @@ class GraphImporter {
   }
 
   void refuse(const Node& n, const std::string& reason) {
-    out_.unsupported.push_back({n.name, op_text(n), reason});
+    out_.unsupported.push_back({Unsupported::What::Node, n.name, n.domain, n.op, reason});
   }
 
   [[noreturn]] void defined_twice(const Node& n, const std::string& name) const {

@@ -14,7 +14,7 @@ struct ImportedGraph {
   std::vector<ModelReport::Value> inputs, outputs;
   std::vector<std::string> symbols;  // in the inputs' shapes
   bool has_maps = false;             // so that the module declares their type
-  std::vector<UnsupportedNode> unsupported;
+  std::vector<Unsupported> unsupported;
   std::vector<NodeValue> values;
 };
 

@@ -19,11 +19,10 @@ std::string opset_text(const Model& model) {
   return parts.empty() ? "no opset" : join(parts, ", ");
 }
 
-[[noreturn]] void refuse(const Model& model, const std::vector<UnsupportedNode>& unsupported) {
+[[noreturn]] void refuse(const Model& model, const std::vector<Unsupported>& unsupported) {
   // The table also lists inputs and initializers of types that aren't implemented.
   const int64_t count =
-      std::count_if(unsupported.begin(), unsupported.end(),
-                    [](const UnsupportedNode& u) { return u.op.empty() || u.op[0] != '('; });
+      std::ranges::count(unsupported, Unsupported::What::Node, &Unsupported::what);
   const int64_t nodes = count_nodes(model).nodes;
   const std::string what = count == 0
                                ? cat(unsupported.size(), " of its inputs and initializers")
@@ -31,16 +30,16 @@ std::string opset_text(const Model& model) {
   Error e(ErrorKind::Unsupported, cat(printable(model.file), ": ", what, " cannot be imported (",
                                       printable(opset_text(model)), ")"));
   e.table({"node", "operator", "reason"});
-  for (const UnsupportedNode& u : unsupported) {
-    e.table({printable(u.node), printable(u.op), printable(u.reason)});
+  for (const Unsupported& u : unsupported) {
+    e.table({printable(u.name), printable(u.op_text()), printable(u.reason)});
   }
   // The first operator of a foreign domain.
-  const auto foreign = std::ranges::find_if(
-      unsupported, [](const UnsupportedNode& u) { return u.op.find(':') != std::string::npos; });
+  const auto foreign =
+      std::ranges::find_if(unsupported, [](const Unsupported& u) { return !u.domain.empty(); });
   throw e.help(cat("`tenon ops` lists what is supported",
                    foreign == unsupported.end()
                        ? ""
-                       : cat("; a registered function '", printable(foreign->op),
+                       : cat("; a registered function '", printable(foreign->op_text()),
                              "' would compute that operator: see --custom and "
                              "docs/custom-operators.md"),
                    "; nothing was written"));
@@ -54,6 +53,18 @@ std::vector<std::string> names_of(const std::vector<ModelReport::Value>& values)
 }
 
 }  // namespace
+
+std::string Unsupported::op_text() const {
+  switch (what) {
+    case What::Node:
+      return onnx::op_text(domain, op);
+    case What::Input:
+      return "(input)";
+    case What::Initializer:
+      return "(initializer)";
+  }
+  return "";
+}
 
 ImportResult import_model(const Model& model, const ImportOptions& options) {
   ImportedGraph imported;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,14 +45,24 @@ struct ImportResult {
 ImportResult import_model(const std::string& path, const ImportOptions& options = {});
 ImportResult import_model(const Model& model, const ImportOptions& options = {});
 
-struct UnsupportedNode {
-  std::string node, op, reason;
+// What can't be imported.
+struct Unsupported {
+  enum class What : uint8_t { Node, Input, Initializer };
+
+  What what = What::Node;
+  std::string name;
+  std::string domain, op;  // of a node; "" is ai.onnx
+  std::string reason;
+
+  // The operator as in ModelReport::operators, or what else it is: "(input)", "(initializer)".
+  std::string op_text() const;
 };
 
 // Information about a model, without compiling it. Types are in the text form of graph IR.
 struct ModelReport {
   struct Value {
-    std::string name, type;
+    std::string name;
+    std::optional<std::string> type;  // nullopt if it depends on what can't be imported
     bool rank_known = true;
   };
   std::string file, producer;
@@ -63,7 +74,7 @@ struct ModelReport {
                                              // those of inner graphs and expanded functions
   int64_t nodes = 0;
   int64_t constants = 0, constant_bytes = 0;
-  std::vector<UnsupportedNode> unsupported;
+  std::vector<Unsupported> unsupported;
   std::string problem;  // the text of another error that prevents importing, or empty
   ErrorKind problem_kind = ErrorKind::Usage;
 };

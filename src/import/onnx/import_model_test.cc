@@ -117,6 +117,33 @@ TEST_F(ImportModel, ListsEveryNodeThatCannotBeImported) {
   help: `tenon ops` lists what is supported; a registered function 'my.domain:Nothing' would compute that operator: see --custom and docs/custom-operators.md; nothing was written)");
 }
 
+TEST_F(ImportModel, NodesOfAnyOperatorCount) {
+  M m;
+  m.input("x", {4}).node("(foo)", {"x"}, {"y"}).output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: m.onnx: 1 of 1 node cannot be imported (opset 17)
+  node    operator  reason
+  /(foo)  (foo)     not implemented
+  help: `tenon ops` lists what is supported; nothing was written)");
+}
+
+TEST_F(ImportModel, AColonInAnOperatorsNameIsNoDomain) {
+  M m;
+  m.input("x", {4}).node("a:b", {"x"}, {"y"}).output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: m.onnx: 1 of 1 node cannot be imported (opset 17)
+  node  operator  reason
+  /a:b  a:b       not implemented
+  help: `tenon ops` lists what is supported; nothing was written)");
+}
+
+TEST_F(ImportModel, TypesThatCannotBeImportedAreUnknown) {
+  M m;
+  m.input("x", {4}, 27).input("z", {4}).node("Relu", {"x"}, {"y"}).output("y");
+  const ModelReport report = inspect_model(m.model);
+  EXPECT_EQ(report.inputs[0].type, std::nullopt);
+  EXPECT_EQ(report.inputs[1].type, "tensor[4; f32]");
+  EXPECT_EQ(report.outputs[0].type, std::nullopt);
+}
+
 TEST_F(ImportModel, ElementTypesAreRefusedByName) {
   M m;
   m.input("x", {4}, 27).node("Relu", {"x"}, {"y"}).output("y");
@@ -358,7 +385,7 @@ TEST_F(ImportModel, SparseTensorsOfOtherTypesAreRefused) {
   t.values.problem = "float6e2m3 is not implemented";
   ModelReport r = inspect_model(with_sparse(t).model);
   ASSERT_EQ(r.unsupported.size(), 1u);
-  EXPECT_EQ(r.unsupported[0].node, "w");
+  EXPECT_EQ(r.unsupported[0].name, "w");
   EXPECT_EQ(r.unsupported[0].reason, "float6e2m3 is not implemented");
 }
 

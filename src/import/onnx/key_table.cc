@@ -43,7 +43,8 @@ std::vector<size_t> sorted_keys(NodeContext& cx, const std::vector<T>& keys, con
   const auto again = std::unique(order.begin(), order.end(), [&](size_t i, size_t j) {
     if (keys[i] != keys[j]) return false;
     // ONNX takes the last value, ONNX Runtime the first.
-    if (!same_value(i, j)) cx.unsupported(cat("two values for the key ", keys[i]));
+    if (!same_value(i, j))
+      cx.unsupported(cat("two values for the key ", keys[i], " not implemented"));
     return true;
   });
   order.erase(again, order.end());

@@ -40,7 +40,7 @@ Operands scaler(NodeContext& cx) {
     if (given.size() > 1 && cx.rank(x) > 2)
       cx.unsupported(
           cat(name, " per feature of a tensor of rank ", cx.rank(x), " not implemented"));
-    return per_feature(cx, name, numbers(cx, {static_cast<int64_t>(given.size())}, given), &x);
+    return per_feature(cx, name, numbers({static_cast<int64_t>(given.size())}, given), &x);
   };
   const Operand offset = each("offset"), scale = each("scale");
   if (offset) x = cx.sub(x, offset);

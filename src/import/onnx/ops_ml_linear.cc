@@ -17,7 +17,7 @@ int64_t size_of(const Numbers& list) {
 // x times a matrix of a row per output, as f32 [rows, outputs].
 Operand product(NodeContext& cx, const Operand& x, const Numbers& matrix, int64_t outputs) {
   const int64_t features = outputs == 0 ? 0 : size_of(matrix) / outputs;
-  return cx.op("matmul", {x, cx.transpose(numbers(cx, {outputs, features}, matrix), {1, 0})});
+  return cx.op("matmul", {x, cx.transpose(numbers({outputs, features}, matrix), {1, 0})});
 }
 
 Operand linear_scores(NodeContext& cx, const Numbers& coefficients, const Numbers& intercepts,
@@ -26,7 +26,7 @@ Operand linear_scores(NodeContext& cx, const Numbers& coefficients, const Number
   Operand y =
       product(cx, feature_rows(cx, f32, features), coefficients, static_cast<int64_t>(outputs));
   if (intercepts.empty()) return y;
-  return cx.add(y, numbers(cx, {size_of(intercepts)}, intercepts));
+  return cx.add(y, numbers({size_of(intercepts)}, intercepts));
 }
 
 Operands linear_regressor(NodeContext& cx) {
@@ -78,7 +78,7 @@ class Kernel {
     const double gamma = params_[0], offset = params_[1], degree = params_[2];
     if (type_ == "RBF") {
       const int64_t features = count == 0 ? 0 : size_of(vectors) / count;
-      const Operand away = cx.sub(cx.unsqueeze(x, {1}), numbers(cx, {1, count, features}, vectors));
+      const Operand away = cx.sub(cx.unsqueeze(x, {1}), numbers({1, count, features}, vectors));
       const Operand squares = cx.reduce("reduce_sum", cx.mul(away, away), {2}, false);
       return cx.op("exp", {cx.mul(squares, number(-gamma))});
     }
@@ -150,7 +150,7 @@ class Pairs {
 
   // f32 [rows, pairs]: above 0 for the pair's first class.
   Operand scores(NodeContext& cx, const Operand& kernels) const {
-    const Operand bias = numbers(cx, {count()}, rho_);
+    const Operand bias = numbers({count()}, rho_);
     if (classes() == 2) return cx.add(product(cx, kernels, coefficients_, 1), bias);
     // The vectors of class c have classes - 1 coefficients each: row r is used against class r, or
     // r + 1 if that is not before c.
@@ -241,7 +241,7 @@ Operands svm_classifier(NodeContext& cx) {
     Pairs::require_each(cx, "prob_a", a, pairs.count());
     Pairs::require_each(cx, "prob_b", b, pairs.count());
     const Operand line =
-        cx.add(cx.mul(scores, numbers(cx, {pairs.count()}, a)), numbers(cx, {pairs.count()}, b));
+        cx.add(cx.mul(scores, numbers({pairs.count()}, a)), numbers({pairs.count()}, b));
     const double least = 1e-7;
     const Operand share = cx.op("clip", {cx.op("sigmoid", {cx.op("neg", {line})}),
                                          cx.scalar(f32, least), cx.scalar(f32, 1 - least)});

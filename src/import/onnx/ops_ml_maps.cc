@@ -1,5 +1,6 @@
 // Maps of ai.onnx.ml: class labels with their scores, and features by name.
 
+#include "import/onnx/class_scores.h"
 #include "import/onnx/container.h"
 #include "import/onnx/key_table.h"
 
@@ -9,7 +10,7 @@ namespace {
 
 using graph::attrs;
 
-// The list in the one of two attributes that is there.
+// The list in whichever of two attributes is present.
 List one_of(NodeContext& cx, const char* ints, const char* strings) {
   if (cx.has_attr(ints) == cx.has_attr(strings)) {
     cx.invalid(
@@ -35,15 +36,8 @@ MapParts map_in(NodeContext& cx, size_t i) {
 // For each row of scores, or for the only one, a map from the classes' labels.
 Operands zip_map(NodeContext& cx) {
   const List labels = one_of(cx, "classlabels_int64s", "classlabels_strings");
-  Operand x = cx.in(0);
-  const int64_t rank = cx.rank(x), classes = static_cast<int64_t>(labels.size());
-  if (rank != 1 && rank != 2) cx.invalid(cat("X of rank ", rank), "[N, C] or [C]");
-  if (rank == 1) x = cx.unsqueeze(x, {0});
-  const Dims dims = cx.dims(x);
-  const auto columns = dims[1].as_const();
-  if (columns && *columns != classes)
-    cx.invalid(cat("X with ", *columns, " columns"), cat(classes, ", one per label"));
-  if (!columns) x = cx.b.match_shape(x, {dims[0], Dim(classes)});
+  const auto classes = static_cast<int64_t>(labels.size());
+  const Operand x = feature_rows(cx, cx.dtype(cx.in(0)), classes);
   const Operand keys = labels.constant(cx, all_places(labels.size()));
   const graph::TypeRef element = map_type(graph::without_known_values(graph::type_of(keys)),
                                           graph::tensor_type(cx.dtype(x), {Dim(classes)}));
@@ -51,7 +45,8 @@ Operands zip_map(NodeContext& cx) {
     const Operand i = cx.b.tensor_of(vars[0]);
     return Operands{map_of(cx, keys, cx.op("gather", {x, i}, attrs({{"axis", 0}})))};
   };
-  return {cx.b.field(sequence_by_loop(cx, element, size_scalar(cx, dims[0]), {}, {}, {}, row), 1)};
+  return {cx.b.field(sequence_by_loop(cx, element, size_scalar(cx, cx.dims(x)[0]), {}, {}, {}, row),
+                     1)};
 }
 
 // The values whose places, in [0, count), are given, as [1, count]; `otherwise` at other places. An

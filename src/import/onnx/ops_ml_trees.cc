@@ -3,8 +3,8 @@
 //
 // Where ONNX is vague, they compute what ONNX Runtime does. Where that contradicts ONNX, they
 // follow ONNX: the label of a row is that of its greatest score, even if two classes have weights
-// or a class has none, and base values are added to targets without weights. What converters don't
-// write is refused then.
+// or a class has none, and base values are added to targets without weights. In those cases, models
+// of a kind that converters don't write are refused.
 
 #include <algorithm>
 #include <cmath>
@@ -251,7 +251,8 @@ Operands tree_ensemble_classifier(NodeContext& cx) {
   const Operand y = transformed(cx, cx.cast(scores, f32), classes, transform);
   if (classes > 1) return {labels.at(cx, greatest(cx, scores)), y};
   // The class is the second of two, whose labels are then 0 and 1.
-  if (labels.integers() != Ints{1}) cx.unsupported("one class with a label other than 1");
+  if (labels.integers() != Ints{1})
+    cx.unsupported("one class with a label other than 1 not implemented");
   return {above(cx, scores, 0), y};
 }
 

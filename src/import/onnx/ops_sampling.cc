@@ -37,7 +37,7 @@ class Sampler {
     if (shape.size() < 3 || places.size() != shape.size()) {
       cx_.invalid(cat("operands of rank ", shape.size(), " and ", places.size()),
                   "one rank, 3 or more");
-    };
+    }
     size_t axes = shape.size() - 2;
     if (axes > 3) cx_.unsupported(cat("rank ", shape.size(), " not implemented"));
     Dims spatial(shape.begin() + 2, shape.end());

@@ -15,10 +15,6 @@ using graph::TypeRef;
 // More pieces are split off in a loop.
 constexpr int64_t kMostPieces = 64;
 
-Operand word(NodeContext& cx, std::string_view name, const Operands& args) {
-  return cx.b.bind(graph::value_call(name, args));
-}
-
 Operand sequence_in(NodeContext& cx, size_t i) {
   Operand x = cx.in(i);
   if (!is_sequence(x)) {

@@ -81,7 +81,7 @@ TEST_F(RefusalsOfMl, TreeEnsembleRegressor) {
       row({M::text("aggregate_function", "MEDIAN")}, "aggregate_function holds 'MEDIAN'",
           "AVERAGE, SUM, MIN or MAX"),
       row({M::text("post_transform", "TANH")}, "post_transform='TANH'",
-          "NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT"),
+          "one of NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT"),
       row({M::numbers("base_values", {1, 2})}, "base_values has 2 entries", "1"),
       row({M::numbers("base_values", {1}), M::constant("base_values_as_tensor", floats({1}))},
           "base_values and base_values_as_tensor", "one of them"),
@@ -121,7 +121,7 @@ TEST_F(RefusalsOfMl, TreeEnsembleClassifier) {
        "3"},
   });
   unsupported({
-      {op, {x}, classifier({5}), "one class with a label other than 1"},
+      {op, {x}, classifier({5}), "one class with a label other than 1 not implemented"},
       {op,
        {x},
        with(classifier({1, 2}), {M::text("post_transform", "PROBIT")}),
@@ -349,13 +349,13 @@ TEST_F(RefusalsOfMl, LabelEncoder) {
       {"LabelEncoder",
        {"s n"},
        {M::texts("keys_strings", {"a", "a"}), values},
-       "two values for the key a",
+       "two values for the key a not implemented",
        "",
        2},
       {"LabelEncoder",
        {"i n"},
        {M::list("keys_int64s", {1, 1}), values},
-       "two values for the key 1",
+       "two values for the key 1 not implemented",
        "",
        2},
   });
@@ -375,8 +375,8 @@ TEST_F(RefusalsOfMl, Maps) {
        {labels, M::texts("classlabels_strings", {"a", "b"})},
        "both of the attributes classlabels_int64s and classlabels_strings",
        "one of them"},
-      {"ZipMap", {"f n 3"}, {labels}, "X with 3 columns", "2, one per label"},
-      {"ZipMap", {"f n 3 2"}, {labels}, "X of rank 3", "[N, C] or [C]"},
+      {"ZipMap", {"f n 3"}, {labels}, "X with 3 features", "2, as the attributes have"},
+      {"ZipMap", {"f n 3 2"}, {labels}, "X of rank 3", "1 or 2: rows of features"},
       {"DictVectorizer", {"f 2"}, {words}, "an operand of type tensor[2; f32]", "a map"},
       {"DictVectorizer", {"{i f"}, {words}, "X of i64 and keys of string", "the same type"},
       {"CastMap", {"{s f"}, {}, "keys of string", "keys of i64"},
@@ -396,7 +396,7 @@ TEST_F(RefusalsOfMl, Maps) {
       {"DictVectorizer",
        {"{s f"},
        {M::texts("string_vocabulary", {"a", "a"})},
-       "two values for the key a"},
+       "two values for the key a not implemented"},
   });
 }
 

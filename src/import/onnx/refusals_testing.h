@@ -160,7 +160,7 @@ class Refusals : public testing::Test {
       ModelReport report = inspect_model(model_of(r).model);
       EXPECT_EQ(report.problem, "");
       ASSERT_EQ(report.unsupported.size(), 1u);
-      EXPECT_EQ(report.unsupported[0].node, cat("/", r.op));
+      EXPECT_EQ(report.unsupported[0].name, cat("/", r.op));
       EXPECT_EQ(report.unsupported[0].reason, r.found);
     }
   }

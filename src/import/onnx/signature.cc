@@ -84,8 +84,8 @@ Signature::Signature(const Model& model, const ImportOptions& options, graph::Bu
     }
     const std::string problem = type_problem(v.type);
     if (!problem.empty()) {
-      unsupported.push_back({v.name, "(input)", problem});
-      types.push_back({v.name, problem});
+      unsupported.push_back({Unsupported::What::Input, v.name, "", "", problem});
+      types.push_back({v.name, std::nullopt});
       scope.define_unusable(v.name);
       continue;
     }

@@ -28,11 +28,10 @@ class Signature {
   // Throws Usage for given shapes and sizes that don't belong to any input.
   void check_given() const;
 
-  // The inputs in the order of the parameters; instead of a type that isn't implemented, the
-  // reason.
+  // The inputs in the order of the parameters.
   std::vector<ModelReport::Value> types;
   SymbolSet symbols;  // in the inputs' sizes
-  std::vector<UnsupportedNode> unsupported;
+  std::vector<Unsupported> unsupported;
 
  private:
   // A size and the option that gave it, for errors.

@@ -32,7 +32,7 @@ struct Matrices {
     return {data + batch * strides[kBatch] + head * strides[kHead], strides[kRow],
             strides[kColumn]};
   }
-  // Whether the axis has one item for all.
+  // Makes one item along the axis serve all, or fails if the sizes differ.
   void broadcast_to(Axis axis, int64_t size, const char* name) {
     if (dims[axis] == size) return;
     if (dims[axis] != 1) fail(cat(name, " has size ", dims[axis], " where ", size, " fits"));
@@ -67,8 +67,7 @@ class Attention {
     k_ = read(at("k"), at("k_perm"), "k");
     v_ = read(at("v"), at("v_perm"), "v");
     out_ = read(at("out"), at("out_perm"), "out", /*is_result=*/true);
-    if (in_place<Tensor>(args[at("out")])->layout & LayoutWord::kReadOnly)
-      fail("'out' is read-only");
+    require_output(kSignature, in_place<Tensor>(args[at("out")]));
     if (const Tensor& mask = optional_tensor(args[at("mask")])) {
       std::array<int64_t, kRank> natural{0, 1, 2, 3};
       const auto rank = static_cast<size_t>(std::clamp(mask.rank(), 0, int32_t{kRank}));
@@ -150,13 +149,14 @@ class Attention {
   }
 
   void run_rows(int64_t head, int64_t first, int64_t end) {
-    const AttentionKernels& loops = kernel_sets().front()->attention;
+    const AttentionKernels& loops = kernel_set().attention;
+    const ProductKernels& product = kernel_set().product;
     const int64_t batch = head / out_.dims[kHead];
     head %= out_.dims[kHead];
     const bool packs = !has_few_rows();
     Space space{};
-    space.scores_row = round_up(keys(), loops.lanes);
-    space.products_row = round_up(width(), loops.lanes);
+    space.scores_row = round_up(keys(), product.lanes);
+    space.products_row = round_up(width(), product.lanes);
     space.block = std::min(end - first, rows_of_block(space.scores_row));
     const std::array<std::pair<float**, int64_t>, 8> parts = {{
         {&space.keys, packs ? depth() * space.scores_row : 0},
@@ -180,8 +180,8 @@ class Attention {
     const Strided k = k_.matrix(batch, head), v = v_.matrix(batch, head);
     if (packs) {
       for_each_part([&](int64_t key, int64_t count) {
-        loops.pack(from(k, 0, key), depth(), count, space.keys + key * depth());
-        loops.pack(from(v, key, 0), count, width(), space.values + key * space.products_row);
+        product.pack(from(k, 0, key), depth(), count, space.keys + key * depth());
+        product.pack(from(v, key, 0), count, width(), space.values + key * space.products_row);
       });
     }
     for (int64_t row = first; row < end; row += space.block) {
@@ -189,8 +189,8 @@ class Attention {
       const Strided q = rows_from(q_.matrix(batch, head), row, rows, depth(), space.rows);
       for_each_part([&](int64_t key, int64_t count) {
         if (packs) {
-          return loops.multiply(rows, depth(), count, q.data, q.row, space.keys + key * depth(),
-                                space.scores + key, space.scores_row);
+          return multiply(rows, depth(), count, q.data, q.row, space.keys + key * depth(),
+                          space.scores + key, space.scores_row);
         }
         for (int64_t r = 0; r < rows; ++r)
           loops.dot_rows(count, depth(), q.data + r * q.row, k.data + key * k.column, k.column,
@@ -204,8 +204,8 @@ class Attention {
         float* const to = key == 0 ? space.products : space.part;
         const float* const scores = space.scores + key;
         if (packs) {
-          loops.multiply(rows, count, width(), scores, space.scores_row,
-                         space.values + key * space.products_row, to, space.products_row);
+          multiply(rows, count, width(), scores, space.scores_row,
+                   space.values + key * space.products_row, to, space.products_row);
         } else {
           for (int64_t r = 0; r < rows; ++r)
             loops.sum_rows(count, width(), scores + r * space.scores_row, v.data + key * v.row,
@@ -215,6 +215,32 @@ class Attention {
         for (int64_t i = 0; i < rows * space.products_row; ++i) space.products[i] += to[i];
       });
       store(batch, head, row, rows, space);
+    }
+  }
+
+  // products[rows, columns] = left[rows, depth] x a packed matrix; also writes up to the next
+  // multiple of ProductKernels::lanes. Deep products are sums of shallow ones, so that what all
+  // rows multiply with stays near. The order of a sum depends on nothing but `depth`.
+  static void multiply(int64_t rows, int64_t depth, int64_t columns, const float* left,
+                       int64_t left_row, const float* packed, float* products,
+                       int64_t products_row) {
+    const ProductKernels& product = kernel_set().product;
+    for (int64_t start = 0; start < columns; start += product.panel) {
+      const int64_t width = std::min(product.panel, round_up(columns - start, product.lanes));
+      const float* const panel_end = packed + depth * width;
+      float* const to = products + start;
+      for (int64_t d = 0; d == 0 || d < depth; d += kDepth) {
+        const int64_t some = std::min(kDepth, depth - d);
+        const float* const next = packed + some * width;
+        ProductEnd end;
+        if (d > 0) {
+          end.added = to;
+          end.added_row = products_row;
+        }
+        product.multiply(rows, some, width, left + d, left_row, packed,
+                         d == 0 || next < panel_end ? next : packed, end, to, products_row);
+        packed = next;
+      }
     }
   }
 
@@ -247,6 +273,7 @@ class Attention {
 
   static constexpr int64_t kLine = 16;              // floats of a cache line
   static constexpr int64_t kRowsAtOnce = 6;         // that `multiply` keeps in registers
+  static constexpr int64_t kDepth = 256;            // of a shallow product
   static constexpr int64_t kMostScores = 64 << 10;  // floats of a block's
   static constexpr int64_t kMostOfPart = 4 << 20;   // floats of keys or values, some 5 ms
 

@@ -5,28 +5,13 @@
 
 namespace tenon::onednn {
 
-// A matrix in memory; elements of a row need not be neighbours.
-struct Strided {
-  const float* data;
-  int64_t row, column;
-};
-
 // A multiple of the columns that any kernel set multiplies at once.
 inline constexpr int64_t kWholePanels = 64;
 
 struct AttentionKernels {
-  int64_t lanes;  // of a vector
-
-  // Copies a matrix [depth, columns] into panels, one after the other, of as many columns as are
-  // multiplied at once. The last has the columns that are left, filled up with zeros to a multiple
-  // of `lanes`.
-  void (*pack)(const Strided& from, int64_t depth, int64_t columns, float* to);
-  // products[rows, columns] = left[rows, depth] x a packed matrix; also writes up to the next
-  // multiple of `lanes`. The order of a sum depends on nothing but `depth`.
-  void (*multiply)(int64_t rows, int64_t depth, int64_t columns, const float* left,
-                   int64_t left_row, const float* packed, float* products, int64_t products_row);
   // Of each row: x = scale * scores + mask, then scores = exp(x - max x), up to the next multiple
-  // of `lanes` 0, and sums[row] = the sum of these. Masks lie `mask_row` apart; null for none.
+  // of ProductKernels::lanes 0, and sums[row] = the sum of these. Masks lie `mask_row` apart; null
+  // for none.
   void (*exponentials)(int64_t rows, int64_t keys, float scale, const float* mask, int64_t mask_row,
                        float* scores, int64_t scores_row, float* sums);
 

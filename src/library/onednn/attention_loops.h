@@ -14,58 +14,7 @@ struct AttentionLoops {
   using Floats = typename Products::Floats;
   typedef int32_t Integers __attribute__((vector_size(kLanes * 4)));
 
-  static constexpr int64_t kPanel = Products::kPanel;
-  static_assert(kWholePanels % kPanel == 0);
-
-  static void pack(const Strided& from, int64_t depth, int64_t columns, float* to) {
-    for (int64_t start = 0; start < columns; start += kPanel) {
-      const int64_t width = panel_width(columns - start);
-      const int64_t filled = columns - start < width ? columns - start : width;
-      const float* const first = from.data + start * from.column;
-      if (filled < width) {
-        for (int64_t i = 0; i < depth * width; ++i) to[i] = 0;
-      }
-      if (from.column == 1) {
-        for (int64_t d = 0; d < depth; ++d) {
-          for (int64_t j = 0; j < filled; ++j) to[d * width + j] = first[d * from.row + j];
-        }
-      } else {
-        // A line of the panel at a time, from as many places.
-        for (int64_t line = 0; line < filled; line += kLine) {
-          const int64_t end = line + kLine < filled ? line + kLine : filled;
-          for (int64_t d = 0; d < depth; ++d) {
-            const float* const row = first + d * from.row;
-            for (int64_t j = line; j < end; ++j) to[d * width + j] = row[j * from.column];
-          }
-        }
-      }
-      to += depth * width;
-    }
-  }
-
-  // Deep products are sums of shallow ones, so that what all rows multiply with stays near.
-  static void multiply(int64_t rows, int64_t depth, int64_t columns, const float* left,
-                       int64_t left_row, const float* packed, float* products,
-                       int64_t products_row) {
-    for (int64_t start = 0; start < columns; start += kPanel) {
-      const int64_t width = panel_width(columns - start);
-      const float* const panel_end = packed + depth * width;
-      float* const to = products + start;
-      for (int64_t d = 0; d == 0 || d < depth; d += kDepth) {
-        const int64_t some = depth - d < kDepth ? depth - d : kDepth;
-        const float* const next = packed + some * width;
-        ProductEnd end;
-        if (d > 0) {
-          end.added = to;
-          end.added_row = products_row;
-        }
-        Products::multiply_and_end(rows, some, width, left + d, left_row, packed,
-                                   d == 0 || next < panel_end ? next : packed, end, to,
-                                   products_row);
-        packed = next;
-      }
-    }
-  }
+  static_assert(kWholePanels % Products::kPanel == 0);
 
   static void exponentials(int64_t rows, int64_t keys, float scale, const float* mask,
                            int64_t mask_row, float* scores, int64_t scores_row, float* sums) {
@@ -130,18 +79,9 @@ struct AttentionLoops {
     }
   }
 
-  static constexpr AttentionKernels kernels() {
-    return {kLanes, pack, multiply, exponentials, dot_rows, sum_rows};
-  }
+  static constexpr AttentionKernels kernels() { return {exponentials, dot_rows, sum_rows}; }
 
  private:
-  static constexpr int64_t kDepth = 256;
-  static constexpr int64_t kLine = 16;  // floats
-
-  static int64_t panel_width(int64_t left) {
-    return left < kPanel ? (left + kLanes - 1) / kLanes * kLanes : kPanel;
-  }
-
   [[gnu::always_inline]] static inline Floats all(float value) { return Products::all(value); }
 
   // e^x for x <= 0, to two units in the last place; what would be less than the least normal number

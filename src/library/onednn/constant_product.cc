@@ -1,10 +1,10 @@
 #include "library/onednn/constant_product.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "device/parallel.h"
 #include "device/preparation.h"
+#include "library/onednn/functions.h"
 #include "library/onednn/kernel_sets.h"
 #include "library/onednn/packed_weights.h"
 #include "library/onednn/team.h"
@@ -18,7 +18,7 @@ namespace {
 // A part of the depth of a panel of the constant should stay in the second cache while all rows of
 // a block are multiplied with it; the rows come from wherever they are, a few at a time.
 constexpr int64_t kMostRows = 480, kMostDepth = 1024;
-// Threads divide the rows if each has so many.
+// Threads divide the rows if each gets at least this many.
 constexpr int64_t kRowsOfAThread = 24;
 
 // Below, oneDNN is as fast, and faster with two threads: the networks MobileNetV2, V3 and
@@ -34,16 +34,12 @@ class Product {
  public:
   explicit Product(const ConstantProduct& p)
       : p_(p),
-        set_(*kernel_sets().front()),
+        loops_(kernel_set().product),
         parts_(ceil_div(p.depth, kMostDepth)),
-        panels_(ceil_div(p.columns, set_.product.panel)),
-        stored_columns_(round_up(p.columns, set_.product.lanes)),
-        packed_(pack()) {
-    end_.clamps = p.activation != library::Activation::None;
-    const bool clips = p.activation == library::Activation::Clip;
-    end_.low = clips ? p.alpha : 0;
-    end_.high = clips ? p.beta : std::numeric_limits<float>::infinity();
-  }
+        panels_(ceil_div(p.columns, loops_.panel)),
+        stored_columns_(round_up(p.columns, loops_.lanes)),
+        packed_(pack()),
+        clamp_(*clamp_of(p.activation, p.alpha, p.beta)) {}
 
   void run() {
     const int32_t threads =
@@ -86,28 +82,28 @@ class Product {
 
   void pack_panel(int64_t part, int64_t panel, float* to) const {
     const int64_t first = first_of(part), depth = first_of(part + 1) - first;
-    const int64_t start = panel * set_.product.panel;
+    const int64_t start = panel * loops_.panel;
     const auto* const from = p_.constant.data_as<const float>();
     const int64_t row = p_.transposed ? 1 : p_.columns, column = p_.transposed ? p_.depth : 1;
-    set_.attention.pack({from + first * row + start * column, row, column}, depth,
-                        std::min(set_.product.panel, p_.columns - start),
-                        to + place_of(part, panel));
+    loops_.pack({from + first * row + start * column, row, column}, depth,
+                std::min(loops_.panel, p_.columns - start), to + place_of(part, panel));
   }
 
   int64_t place_of(int64_t part, int64_t panel) const {
     const int64_t first = first_of(part), depth = first_of(part + 1) - first;
-    return first * stored_columns_ + panel * set_.product.panel * depth;
+    return first * stored_columns_ + panel * loops_.panel * depth;
   }
 
   void run_block(int64_t first, int64_t end, int64_t panel, int64_t panels_end, Ticker* ticker) {
     for (; panel < panels_end; ++panel) {
-      const int64_t start = panel * set_.product.panel;
-      const int64_t width = std::min(set_.product.panel, p_.columns - start);
+      const int64_t start = panel * loops_.panel;
+      const int64_t width = std::min(loops_.panel, p_.columns - start);
       // Its cost in bytes that are copied instead, roughly.
       ticker->tick(static_cast<size_t>((end - first) * p_.depth * width / 8));
-      if (width % set_.product.lanes == 0) {
+      if (width % loops_.lanes == 0) {
         const int64_t at = first * p_.columns + start;
-        ProductEnd whole = end_;
+        ProductEnd whole;
+        whole.clamp = clamp_;
         whole.added = p_.residual ? p_.residual + at : nullptr;
         whole.added_row = p_.columns;
         whole.bias = p_.bias ? p_.bias + start : nullptr;
@@ -120,7 +116,7 @@ class Product {
 
   // The last panel, if it ends within a vector, which can't be stored.
   void run_last(int64_t first, int64_t end, int64_t panel, int64_t width) {
-    const int64_t row = set_.product.panel, start = panel * row;
+    const int64_t row = loops_.panel, start = panel * row;
     const auto bytes = static_cast<size_t>((end - first) * row) * sizeof(float);
     const Counted counted(bytes);
     auto* const products = static_cast<float*>(scratch(bytes));
@@ -131,7 +127,7 @@ class Product {
         float y = from[c];
         if (p_.residual) y += p_.residual[at];
         if (p_.bias) y += p_.bias[start + c];
-        if (end_.clamps) y = y > end_.low ? std::min(y, end_.high) : end_.low;
+        if (clamp_.clamps) y = y > clamp_.low ? std::min(y, clamp_.high) : clamp_.low;
         p_.out[at] = y;
       }
     }
@@ -140,8 +136,7 @@ class Product {
   // Rows [first, end) x a panel: the sum of the products of each part of the depth.
   void multiply(int64_t first, int64_t end, int64_t panel, bool has_next,
                 const ProductEnd& product_end, float* to, int64_t to_row) const {
-    const int64_t width =
-        std::min(set_.product.panel, stored_columns_ - panel * set_.product.panel);
+    const int64_t width = std::min(loops_.panel, stored_columns_ - panel * loops_.panel);
     for (int64_t part = 0; part < parts_; ++part) {
       const bool is_last = part + 1 == parts_;
       ProductEnd own = is_last ? product_end : ProductEnd();
@@ -153,31 +148,28 @@ class Product {
       if (!is_last && first_of(part + 2) - first_of(part + 1) >= depth) {
         next = packed_.get() + place_of(part + 1, panel);
       } else if (is_last && has_next && parts_ == 1 &&
-                 stored_columns_ - (panel + 1) * set_.product.panel >= width) {
+                 stored_columns_ - (panel + 1) * loops_.panel >= width) {
         next = packed + width * depth;
       }
-      set_.product.multiply(end - first, depth, width, p_.left + first * p_.depth + first_of(part),
-                            p_.depth, packed, next, own, to, to_row);
+      loops_.multiply(end - first, depth, width, p_.left + first * p_.depth + first_of(part),
+                      p_.depth, packed, next, own, to, to_row);
     }
   }
 
   const ConstantProduct& p_;
-  const KernelSet& set_;
+  const ProductKernels& loops_;
   const int64_t parts_, panels_;
   const int64_t stored_columns_;
   const std::shared_ptr<const float> packed_;
-  ProductEnd end_;
+  const Clamp clamp_;
 };
 
 }  // namespace
 
 bool fits_constant_product(const ConstantProduct& p) {
-  using library::Activation;
-  const KernelSet& set = *kernel_sets().front();
-  return !set.winograd.empty() && p.constant.constant() && p.depth > 0 &&
-         p.columns >= set.product.lanes &&
-         (p.activation == Activation::None || p.activation == Activation::Relu ||
-          p.activation == Activation::Clip);
+  const KernelSet& set = kernel_set();
+  return set.wins_over_onednn && p.constant.constant() && p.depth > 0 &&
+         p.columns >= set.product.lanes && clamp_of(p.activation, p.alpha, p.beta);
 }
 
 bool is_fast_constant_product(const ConstantProduct& p) {

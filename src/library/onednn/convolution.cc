@@ -40,7 +40,7 @@ void check_tensors(const Convolution& c) {
   require_f32(kSignature, c.out, "out", rank);
   if (c.bias) require_f32(kSignature, c.bias, "bias", 1);
   if (c.residual) require_f32(kSignature, c.residual, "residual", rank);
-  if (c.out->layout & LayoutWord::kReadOnly) fail("'out' is read-only");
+  require_output(kSignature, c.out);
 }
 
 // How far a window extends along a spatial axis.
@@ -202,7 +202,7 @@ Plan make(const Convolution& c) {
 }
 
 void run_whole(const Convolution& c) {
-  Key key(1);
+  Key key(kSignature);
   for (const Tensor* t : {&c.x, &c.weights, &c.bias, &c.residual, &c.out}) key.add(*t);
   for (const Shape* s : {&c.strides, &c.dilations, &c.pads}) key.add(s->dims());
   key.add(c.groups);
@@ -211,6 +211,24 @@ void run_whole(const Convolution& c) {
   key.add(double{c.beta});
   run_planned(key, [&] { return make(c); },
               {data_of(c.x), data_of(c.bias), data_of(c.residual), data_of(c.out), c.weights});
+}
+
+// The same convolution of a part of the images; the result lives no longer than its arguments.
+Convolution with_parts(const Convolution& c, const Tensor& x, const Tensor& residual,
+                       const Tensor& out, const Shape& pads) {
+  return {.x = x,
+          .weights = c.weights,
+          .bias = c.bias,
+          .residual = residual,
+          .out = out,
+          .strides = c.strides,
+          .dilations = c.dilations,
+          .pads = pads,
+          .groups = c.groups,
+          .activation = c.activation,
+          .alpha = c.alpha,
+          .beta = c.beta,
+          .winograd = c.winograd};
 }
 
 // `count` items of an axis from the place `at` on: of the first axis, or of the second in one item
@@ -242,8 +260,7 @@ void run_rows(const Convolution& c, int64_t image, int64_t first, int64_t end) {
   const Tensor residual = part_of(c.residual, out, end - first);
   const Tensor result = part_of(c.out, out, end - first);
   const Shape part_pads{std::span<const int64_t>(pads)};
-  run_whole({x, c.weights, c.bias, residual, result, c.strides, c.dilations, part_pads, c.groups,
-             c.activation, c.alpha, c.beta});
+  run_whole(with_parts(c, x, residual, result, part_pads));
 }
 
 // In parts of some images, or of some rows of one: those are dense, and oneDNN is fast only then.
@@ -264,8 +281,7 @@ void run_in_parts(const Convolution& c) {
       const Tensor x = part_of(c.x, at, count), residual = part_of(c.residual, at, count);
       const Tensor out = part_of(c.out, at, count);
       poll();
-      run_whole({x, c.weights, c.bias, residual, out, c.strides, c.dilations, c.pads, c.groups,
-                 c.activation, c.alpha, c.beta});
+      run_whole(with_parts(c, x, residual, out, c.pads));
       continue;
     }
     for (int64_t row = 0; row < rows; row += some_rows) {
@@ -291,18 +307,18 @@ bool run_by_pixel(const Convolution& c) {
   };
   if (!all(c.strides, 1) || !all(c.pads, 0)) return false;
   check_sizes(c);
-  const ConstantProduct product{c.out.count() / filters,
-                                channels,
-                                filters,
-                                floats_of(c.x),
-                                c.weights,
-                                /*transposed=*/false,
-                                floats_of(c.bias),
-                                floats_of(c.residual),
-                                c.activation,
-                                c.alpha,
-                                c.beta,
-                                floats_of(c.out)};
+  const ConstantProduct product{.rows = c.out.count() / filters,
+                                .depth = channels,
+                                .columns = filters,
+                                .left = floats_of(c.x),
+                                .constant = c.weights,
+                                .transposed = false,
+                                .bias = floats_of(c.bias),
+                                .residual = floats_of(c.residual),
+                                .activation = c.activation,
+                                .alpha = c.alpha,
+                                .beta = c.beta,
+                                .out = floats_of(c.out)};
   if (!is_fast_constant_product(product)) return false;
   run_constant_product(product);
   return true;

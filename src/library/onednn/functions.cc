@@ -1,10 +1,24 @@
 #include "library/onednn/functions.h"
 
+#include <limits>
 #include <vector>
 
 #include "support/error.h"
 
 namespace tenon::onednn {
+
+std::optional<Clamp> clamp_of(library::Activation activation, float alpha, float beta) {
+  switch (activation) {
+    case library::Activation::None:
+      return Clamp();
+    case library::Activation::Relu:
+      return Clamp{true, 0, std::numeric_limits<float>::infinity()};
+    case library::Activation::Clip:
+      return Clamp{true, alpha, beta};
+    default:
+      return std::nullopt;
+  }
+}
 
 void Failure::operator()(const std::string& what) const {
   throw Error(ErrorKind::Runtime, cat(function.name, ": ", what));
@@ -23,6 +37,10 @@ void require_f32(const library::Signature& function, const Tensor& tensor, const
   }
   Failure{function}(cat("'", name, "' is not a compact ",
                         tensor_type_text(rank < 0 ? "*" : cat("rank=", rank), f32), " on the CPU"));
+}
+
+void require_output(const library::Signature& function, const Tensor& out) {
+  if (out->layout & LayoutWord::kReadOnly) Failure{function}("'out' is read-only");
 }
 
 void require_permutation(const library::Signature& function, const Shape& perm, size_t rank,

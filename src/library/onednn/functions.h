@@ -1,6 +1,9 @@
 // The packed functions of this folder, which register.cc registers, and what their checks share.
 #pragma once
 
+#include <optional>
+
+#include "library/onednn/product_kernels.h"
 #include "library/signatures/signatures.h"
 #include "object/shape.h"
 #include "object/tensor.h"
@@ -23,6 +26,9 @@ inline float* floats_of(const Tensor& tensor) {
   return tensor ? tensor.data_as<float>() : nullptr;
 }
 
+// The activation as a clamp, if it is one or none.
+std::optional<Clamp> clamp_of(library::Activation activation, float alpha, float beta);
+
 // The position of an argument; a name that the signature lacks doesn't compile.
 struct Position {
   const library::Signature& function;
@@ -43,6 +49,8 @@ void require_arity(const library::Signature& function, int32_t count);
 // `tensor` is a compact f32 tensor on the CPU with that rank (-1: any rank),
 void require_f32(const library::Signature& function, const Tensor& tensor, const char* name,
                  int64_t rank = -1);
+// the tensor `out` may be written,
+void require_output(const library::Signature& function, const Tensor& out);
 // `perm` is a permutation of that many axes, those of the tensor `name`.
 void require_permutation(const library::Signature& function, const Shape& perm, size_t rank,
                          const char* name);

@@ -33,4 +33,8 @@ std::span<const KernelSet* const> kernel_sets() {
   return std::span(found.sets).first(found.count);
 }
 
+const KernelSet& kernel_set() {
+  return *kernel_sets().front();
+}
+
 }  // namespace tenon::onednn

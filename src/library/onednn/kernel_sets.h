@@ -11,9 +11,10 @@ namespace tenon::onednn {
 
 struct KernelSet {
   // For tiles of 4, then of 2. Empty in the baseline, which computes convolutions directly.
-  std::span<const WinogradKernels> winograd;
+  std::span<const WinogradKernels> winograd = {};
   AttentionKernels attention;
   ProductKernels product;
+  bool wins_over_onednn;  // in large products with constants
 };
 
 #define TENON_KERNEL_SET(name, runs) extern const KernelSet k##name##Kernels;
@@ -22,5 +23,7 @@ struct KernelSet {
 
 // The sets that this processor can run, the fastest first; at least one.
 std::span<const KernelSet* const> kernel_sets();
+// The fastest.
+const KernelSet& kernel_set();
 
 }  // namespace tenon::onednn

@@ -9,8 +9,10 @@ namespace tenon::onednn {
 // 24 of 32 registers hold sums, 4 a row of the weights.
 static constexpr WinogradKernels kWinograd[] = {WinogradLoops<16, 6, 4>::kernels<4>(),
                                                 WinogradLoops<16, 6, 4>::kernels<2>()};
-constinit const KernelSet kAvx512Kernels = {kWinograd, AttentionLoops<16, 6, 4>::kernels(),
-                                            VectorProduct<16, 6, 4>::kernels()};
+constinit const KernelSet kAvx512Kernels = {.winograd = kWinograd,
+                                            .attention = AttentionLoops<16, 6, 4>::kernels(),
+                                            .product = VectorProduct<16, 6, 4>::kKernels,
+                                            .wins_over_onednn = true};
 
 }  // namespace tenon::onednn
 #endif

@@ -4,7 +4,8 @@
 
 namespace tenon::onednn {
 
-constinit const KernelSet kBaselineKernels = {
-    {}, AttentionLoops<4, 6, 2>::kernels(), VectorProduct<4, 6, 2>::kernels()};
+constinit const KernelSet kBaselineKernels = {.attention = AttentionLoops<4, 6, 2>::kernels(),
+                                              .product = VectorProduct<4, 6, 2>::kKernels,
+                                              .wins_over_onednn = false};
 
 }  // namespace tenon::onednn

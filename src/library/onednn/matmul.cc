@@ -65,7 +65,7 @@ void check_tensors(const Product& p) {
   if (p.a.rank() < 2 || p.b.rank() < 2 || rank > 6) fail("operands have rank 2 to 6");
   require_f32(kSignature, p.out, "out", static_cast<int64_t>(rank));
   if (p.residual) require_f32(kSignature, p.residual, "residual", static_cast<int64_t>(rank));
-  if (p.out->layout & LayoutWord::kReadOnly) fail("'out' is read-only");
+  require_output(kSignature, p.out);
 }
 
 void check_sizes(const Product& p) {
@@ -165,7 +165,7 @@ Plan make(const Product& p, const Layouts& layouts) {
 }
 
 Key key_of(const Product& p) {
-  Key key(2);
+  Key key(kSignature);
   for (const Tensor* t : {&p.a, &p.b, &p.bias, &p.residual, &p.out}) key.add(*t);
   for (const Shape* s : {&p.a_perm, &p.b_perm}) key.add(s->dims());
   key.add(static_cast<int64_t>(p.activation));
@@ -260,8 +260,8 @@ void run_in_parts(const Product& p) {
   }
 }
 
-// Whether the rows of `a`, as they are in memory, are multiplied with one constant matrix, and all
-// sizes fit; then computes that in our own loops, unless oneDNN's are better.
+// Whether the rows of `a`, as they are in memory, are multiplied with one constant matrix; then
+// computes that in our own loops, unless oneDNN's are better.
 bool run_with_constant(const Product& p) {
   if (!p.b.constant() || p.b.rank() != 2 || p.b_perm.size() != 2 || !is_identity(p.a_perm)) {
     return false;
@@ -269,27 +269,21 @@ bool run_with_constant(const Product& p) {
   const bool transposed = p.b_perm[0] == 1;
   if (p.b_perm[0] != int64_t{transposed} || p.b_perm[1] != int64_t{!transposed}) return false;
   const int32_t last = p.a.rank() - 1;
-  const int64_t depth = p.a.dim(last), columns = p.b.dim(transposed ? 0 : 1);
-  const auto rows_of = [](const Tensor& t) { return t.shape().first(t.shape().size() - 1); };
-  if (static_cast<int32_t>(p.a_perm.size()) != p.a.rank() || depth != p.b.dim(transposed ? 1 : 0) ||
-      !std::ranges::equal(rows_of(p.a), rows_of(p.out)) || p.out.dim(last) != columns ||
-      (p.bias && p.bias.dim(0) != columns) ||
-      (p.residual && !std::ranges::equal(p.residual.shape(), p.out.shape()))) {
-    return false;
-  }
-  const ConstantProduct product{p.out.count() / columns,
-                                depth,
-                                columns,
-                                floats_of(p.a),
-                                p.b,
-                                transposed,
-                                floats_of(p.bias),
-                                floats_of(p.residual),
-                                p.activation,
-                                p.alpha,
-                                p.beta,
-                                floats_of(p.out)};
+  const int64_t columns = p.out.dim(last);
+  const ConstantProduct product{.rows = p.out.count() / columns,
+                                .depth = p.a.dim(last),
+                                .columns = columns,
+                                .left = floats_of(p.a),
+                                .constant = p.b,
+                                .transposed = transposed,
+                                .bias = floats_of(p.bias),
+                                .residual = floats_of(p.residual),
+                                .activation = p.activation,
+                                .alpha = p.alpha,
+                                .beta = p.beta,
+                                .out = floats_of(p.out)};
   if (!is_fast_constant_product(product)) return false;
+  check_sizes(p);
   run_constant_product(product);
   return true;
 }

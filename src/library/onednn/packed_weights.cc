@@ -5,8 +5,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "library/onednn/pages.h"
 #include "library/onednn/primitive_cache.h"
+#include "object/file_bytes.h"
 #include "support/error.h"
 
 namespace tenon::onednn {

@@ -10,10 +10,10 @@
 
 #include "device/preparation.h"
 #include "library/onednn/packed_weights.h"
-#include "library/onednn/pages.h"
 #include "library/onednn/signal_stack.h"
 #include "library/onednn/team.h"
 #include "library/onednn/workspace.h"
+#include "object/file_bytes.h"
 #include "support/error.h"
 
 namespace tenon::onednn {
@@ -162,8 +162,8 @@ void CachedPlan::run(const Operands& operands) {
 
 }  // namespace
 
-Key::Key(int64_t function) {
-  add(function);
+Key::Key(const library::Signature& function) {
+  add(static_cast<int64_t>(reinterpret_cast<intptr_t>(&function)));
   add(int64_t{usable_threads()});  // oneDNN divides the work when a primitive is made
 }
 

@@ -54,8 +54,8 @@ inline void* data_of(const Tensor& tensor) {
 // Everything that a plan, and the checks before it, depend on.
 class Key {
  public:
-  // `function` is 1 for convolutions, 2 for products. Also adds the number of usable threads.
-  explicit Key(int64_t function);
+  // Of calls of the function. Also adds the number of usable threads.
+  explicit Key(const library::Signature& function);
 
   void add(int64_t value);
   void add(double value);

@@ -27,11 +27,11 @@ void lend_threads() {
 void register_onednn_functions() {
   // oneDNN's own cache would keep primitives that ours has evicted.
   dnnl::set_primitive_cache_capacity(0);
-  constexpr library::Registrant kConvolution = library::signature("onednn.convolution"),
-                                kMatmul = library::signature("onednn.matmul");
   Registration functions;
-  library::add(functions, kConvolution.preparing(), Function::from_packed(onednn::convolution));
-  library::add(functions, kMatmul.preparing(), Function::from_packed(onednn::matmul));
+  library::add(functions, library::signature("onednn.convolution"),
+               Function::from_packed(onednn::convolution));
+  library::add(functions, library::signature("onednn.matmul"),
+               Function::from_packed(onednn::matmul));
   library::add(functions, library::signature("onednn.attention"),
                Function::from_packed(onednn::attention));
   functions.add_typed("onednn.packing_count", [] { return onednn::packing_count(); });

@@ -1,7 +1,7 @@
 // oneDNN's packed functions.
 //
-// `onednn.convolution` and `onednn.matmul` have rows in library/signatures. For the host, there
-// are:
+// `onednn.convolution`, `onednn.matmul` and `onednn.attention` have rows in library/signatures. For
+// the host, there are:
 //
 //   onednn.packing_count()  how often this process has packed weights: once per constant and layout
 //   onednn.packed_count()   how many packed constants it keeps

@@ -18,8 +18,8 @@ const ThreadTeam* lent_team();
 // How many threads oneDNN may use on this thread now: the thread's setting, at most one per
 // processor and as many as the system grants; one after a fork, which loses the threads.
 int32_t usable_threads();
-// The same, but one if the work is not worth waking other threads: so many multiplications, which
-// read weights of so many bytes.
+// The same, but 1 if the work isn't worth waking other threads: `multiplications` that read
+// `weight_bytes` of weights.
 int32_t threads_worth(double multiplications, size_t weight_bytes);
 
 // Sets how many threads OpenMP uses on this thread; the destructor restores the host's setting. A

@@ -34,23 +34,35 @@ struct VectorProduct {
     return a < b ? a : b;
   }
 
-  static constexpr ProductKernels kernels() { return {kLanes, kPanel, multiply_and_end}; }
-
-  // products[rows, width] = inputs[rows, channels] x weights[channels, width]; `width` is a
-  // multiple of kLanes up to kPanel. The order of a sum depends on nothing but `channels`.
-  // Meanwhile it fetches as many weights from `next`.
-  static void multiply(int64_t rows, int64_t channels, int64_t width, const float* inputs,
-                       int64_t inputs_row, const float* weights, const float* next, float* products,
-                       int64_t products_row) {
-    multiply_and_end(rows, channels, width, inputs, inputs_row, weights, next, ProductEnd(),
-                     products, products_row);
+  static void pack(const Strided& from, int64_t depth, int64_t columns, float* to) {
+    for (int64_t start = 0; start < columns; start += kPanel) {
+      const int64_t width = panel_width(columns - start);
+      const int64_t filled = columns - start < width ? columns - start : width;
+      const float* const first = from.data + start * from.column;
+      if (filled < width) {
+        for (int64_t i = 0; i < depth * width; ++i) to[i] = 0;
+      }
+      if (from.column == 1) {
+        for (int64_t d = 0; d < depth; ++d) {
+          for (int64_t j = 0; j < filled; ++j) to[d * width + j] = first[d * from.row + j];
+        }
+      } else {
+        // A line of the panel at a time, from as many places.
+        for (int64_t line = 0; line < filled; line += kLineFloats) {
+          const int64_t end = line + kLineFloats < filled ? line + kLineFloats : filled;
+          for (int64_t d = 0; d < depth; ++d) {
+            const float* const row = first + d * from.row;
+            for (int64_t j = line; j < end; ++j) to[d * width + j] = row[j * from.column];
+          }
+        }
+      }
+      to += depth * width;
+    }
   }
 
-  // The same, as ProductKernels::multiply.
-  static void multiply_and_end(int64_t rows, int64_t channels, int64_t width, const float* inputs,
-                               int64_t inputs_row, const float* weights, const float* next,
-                               const ProductEnd& product_end, float* products,
-                               int64_t products_row) {
+  static void multiply(int64_t rows, int64_t channels, int64_t width, const float* inputs,
+                       int64_t inputs_row, const float* weights, const float* next,
+                       const ProductEnd& product_end, float* products, int64_t products_row) {
     // Blocks of about the same number of rows. The first ones read the weights from the caches
     // beyond the second, or from memory, unless the blocks of the panel before fetch them, each a
     // part of one line for each channel.
@@ -62,7 +74,7 @@ struct VectorProduct {
           inputs + first * inputs_row,
           inputs_row,
           weights,
-          next + lesser(b, parts - 1) * channels * (kLine / 4),
+          next + lesser(b, parts - 1) * channels * kLineFloats,
           products + first * products_row,
           products_row,
           product_end.added ? product_end.added + first * product_end.added_row : nullptr,
@@ -71,10 +83,18 @@ struct VectorProduct {
     }
   }
 
+  static constexpr ProductKernels kKernels = {kLanes, kPanel, pack, multiply};
+
  private:
   typedef float AnyFloats __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
   static constexpr int64_t kLine = 64;  // bytes of a cache line
+  static constexpr int64_t kLineFloats = kLine / 4;
+
+  // Of a panel that has that many columns left.
+  static int64_t panel_width(int64_t left) {
+    return left < kPanel ? (left + kLanes - 1) / kLanes * kLanes : kPanel;
+  }
 
   // A block of rows with a panel of the weights.
   struct Block {
@@ -146,8 +166,8 @@ struct VectorProduct {
         for (int i = 0; i < kM; ++i) sums[i][j] += bias;
       }
     }
-    if (end.clamps) {
-      const Floats low = all(end.low), high = all(end.high);
+    if (end.clamp.clamps) {
+      const Floats low = all(end.clamp.low), high = all(end.clamp.high);
 #pragma GCC unroll 16
       for (int i = 0; i < kM; ++i) {
 #pragma GCC unroll 16

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <limits>
 #include <memory>
 
 #include "device/parallel.h"
@@ -72,10 +71,7 @@ WinogradImages images_of(const Convolution& c, int64_t tile) {
   images.filters = c.out.dim(3);
   images.bias = floats_of(c.bias);
   images.residual = floats_of(c.residual);
-  images.clamps = c.activation != library::Activation::None;
-  const bool clips = c.activation == library::Activation::Clip;
-  images.low = clips ? c.alpha : 0;
-  images.high = clips ? c.beta : std::numeric_limits<float>::infinity();
+  images.clamp = *clamp_of(c.activation, c.alpha, c.beta);
   images.tile_rows = ceil_div(images.out_height, tile);
   images.tile_columns = ceil_div(images.out_width, tile);
   return images;
@@ -175,17 +171,18 @@ class Winograd {
 
   void multiply(int64_t tiles, const WinogradPlanes& inputs, const WinogradPlanes& products) {
     const int64_t channels = images_.channels, filters = images_.filters;
-    const int64_t panels = ceil_div(filters, kernels_.panel);
+    const ProductKernels& product = *kernels_.product;
+    const int64_t panels = ceil_div(filters, product.panel);
     divide(kernels_.points * panels, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         poll();
-        const int64_t point = i / panels, start = i % panels * kernels_.panel;
-        const int64_t width = std::min(kernels_.panel, filters - start);
+        const int64_t point = i / panels, start = i % panels * product.panel;
+        const int64_t width = std::min(product.panel, filters - start);
         const float* const weights = weights_.get() + (point * filters + start) * channels;
         const float* const next = i + 1 < end ? weights + width * channels : weights;
-        kernels_.multiply(tiles, channels, width, inputs.data + point * inputs.plane, inputs.row,
-                          weights, next, products.data + point * products.plane + start,
-                          products.row);
+        product.multiply(tiles, channels, width, inputs.data + point * inputs.plane, inputs.row,
+                         weights, next, ProductEnd(),
+                         products.data + point * products.plane + start, products.row);
       }
     });
   }
@@ -208,14 +205,12 @@ bool fits_winograd(const Convolution& c) {
     if (c.weights.dim(static_cast<int32_t>(i)) != 3 || c.strides[i] != 1 || c.dilations[i] != 1)
       return false;
   }
-  using library::Activation;
   return c.x.dim(3) > 0 && c.x.dim(3) % kWinogradLanes == 0 && c.out.dim(3) % kWinogradLanes == 0 &&
-         (c.activation == Activation::None || c.activation == Activation::Relu ||
-          c.activation == Activation::Clip);
+         clamp_of(c.activation, c.alpha, c.beta);
 }
 
 const WinogradKernels* choose_winograd(const Convolution& c) {
-  const auto kernels = kernel_sets().front()->winograd;
+  const auto kernels = kernel_set().winograd;
   if (!c.winograd || kernels.empty() || !fits_winograd(c)) return nullptr;
   const WinogradKernels &four = kernels[0], &two = kernels[1];
   const double of_four = winograd_cost(c, four), of_two = winograd_cost(c, two);

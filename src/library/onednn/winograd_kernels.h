@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "library/onednn/product_kernels.h"
+
 namespace tenon::onednn {
 
 // The images of one convolution. Tiles are numbered by image, row and column.
@@ -15,8 +17,7 @@ struct WinogradImages {
   int64_t out_height, out_width, filters;
   const float* bias;      // [filters] or null
   const float* residual;  // like out, or null
-  bool clamps;            // to [low, high], which turns NaN into `low`
-  float low, high;
+  Clamp clamp;
   int64_t tile_rows, tile_columns;  // of an image
 };
 
@@ -35,7 +36,8 @@ inline constexpr int64_t kWinogradLanes = 16;
 struct WinogradKernels {
   int64_t tile;    // outputs along each axis
   int64_t points;  // (tile + 2)^2 products for each channel and filter of a tile
-  int64_t panel;   // filters that are multiplied at once; the last panel may be narrower
+  // Multiplies the transformed inputs and weights: panels are of filters.
+  const ProductKernels* product;
 
   // Transforms weights [3, 3, channels, filters] of the channels [first, end) into
   // [points][panels][channels][panel], in f64, rounded once. `to` has points * channels * filters
@@ -45,12 +47,6 @@ struct WinogradKernels {
   // Transforms the windows of the tiles [first, first + count) into the first rows of `to`.
   void (*transform_inputs)(const WinogradImages& images, int64_t first, int64_t count,
                            const WinogradPlanes& to);
-  // products[rows, width] = inputs[rows, channels] x weights[channels, width], for the `width`
-  // filters of a panel. The order of a sum depends on nothing but `channels`. Meanwhile it fetches
-  // the weights of the next panel from `next`.
-  void (*multiply)(int64_t rows, int64_t channels, int64_t width, const float* inputs,
-                   int64_t inputs_row, const float* weights, const float* next, float* products,
-                   int64_t products_row);
   // Transforms products of the same tiles into outputs, applies the epilogue and stores them.
   // Returns whether all are finite before the epilogue. A product or sum that isn't finite reaches
   // at least one output of its tile, because nothing finite is added to it afterwards.

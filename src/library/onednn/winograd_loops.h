@@ -132,10 +132,9 @@ struct WinogradLoops {
   static constexpr WinogradKernels kernels() {
     return {kTile,
             (kTile + 2) * (kTile + 2),
-            kPanel,
+            &Products::kKernels,
             transform_weights<kTile>,
             transform_inputs<kTile>,
-            Products::multiply,
             transform_outputs<kTile>};
   }
 
@@ -169,8 +168,8 @@ struct WinogradLoops {
   [[gnu::always_inline]] static inline void finish(const WinogradImages& images, int64_t at,
                                                    Floats value) {
     if (images.residual) value += Products::load(images.residual + at);
-    if (images.clamps) {
-      const Floats low = Products::all(images.low), high = Products::all(images.high);
+    if (images.clamp.clamps) {
+      const Floats low = Products::all(images.clamp.low), high = Products::all(images.clamp.high);
       value = value > low ? value : low;
       value = value < high ? value : high;
     }

@@ -131,7 +131,7 @@ template <class F>
 void with_all_kernels(F&& f) {
   for (const onednn::KernelSet* set : onednn::kernel_sets()) {
     for (const WinogradKernels& kernels : set->winograd) {
-      SCOPED_TRACE(cat("tiles of ", kernels.tile, ", panels of ", kernels.panel));
+      SCOPED_TRACE(cat("tiles of ", kernels.tile, ", panels of ", kernels.product->panel));
       f(kernels);
     }
   }
@@ -270,7 +270,7 @@ TEST(Winograd, FindsInfinitiesThatMeetZeros) {
 }
 
 TEST(Winograd, IsChosenOnlyWhereAllowed) {
-  if (onednn::kernel_sets().front()->winograd.empty()) GTEST_SKIP() << "needs AVX2";
+  if (onednn::kernel_set().winograd.empty()) GTEST_SKIP() << "needs AVX2";
   ConvolutionCall allowed = call_of(1, 40, 40, 32, 32, {1, 1, 1, 1}), forbidden = allowed;
   forbidden.out = ones({1, 40, 40, 32});
   forbidden.winograd = 0;
@@ -326,7 +326,7 @@ TEST(Winograd, RefusesSizesThatDoNotFit) {
 }
 
 TEST(Winograd, PollsAndStops) {
-  if (onednn::kernel_sets().front()->winograd.empty()) GTEST_SKIP() << "needs AVX2";
+  if (onednn::kernel_set().winograd.empty()) GTEST_SKIP() << "needs AVX2";
   const ConvolutionCall c = call_of(1, 60, 60, 64, 64, {1, 1, 1, 1});
   const ThreadsScope one(1);  // a loop's threads poll for the call's context
   CountingPoller poller;
@@ -342,7 +342,7 @@ TEST(Winograd, PollsAndStops) {
 
 // Of the same elements in other shapes, weights are others.
 TEST(Winograd, TransformsWeightsOncePerShape) {
-  if (onednn::kernel_sets().front()->winograd.empty()) GTEST_SKIP() << "needs AVX2";
+  if (onednn::kernel_set().winograd.empty()) GTEST_SKIP() << "needs AVX2";
   register_onednn();
   const Tensor all = normal({9 * 32 * 64}, 5).as_constant();
   for (const auto& [channels, filters] : {std::pair<int64_t, int64_t>{32, 64}, {64, 32}}) {
@@ -361,7 +361,7 @@ TEST(Winograd, TransformsWeightsOncePerShape) {
 }
 
 TEST(Winograd, TransformsWeightsOncePerConstant) {
-  if (onednn::kernel_sets().front()->winograd.empty()) GTEST_SKIP() << "needs AVX2";
+  if (onednn::kernel_set().winograd.empty()) GTEST_SKIP() << "needs AVX2";
   register_onednn();
   auto kept = [] { return function_named("onednn.packed_count")().as<int64_t>(); };
   function_named("onednn.forget_unused")();

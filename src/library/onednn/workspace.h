@@ -23,7 +23,7 @@ class Counted {
 // This thread's scratch memory, which grows as needed and is valid until the thread's next call.
 // Aligned to 64 bytes.
 void* scratch(size_t bytes);
-// Has this thread's memory for that many bytes ready, and mapped, for a later call.
+// Allocates and maps this thread's scratch memory ahead of a call that needs that many bytes.
 void prepare_scratch(size_t bytes);
 
 }  // namespace tenon::onednn

@@ -62,7 +62,7 @@ std::string row(const Signature& s) {
   }
   const std::string results = list(s.results);
   return cat("| `", s.name, "(", join(arguments, "; "), ")`", results.empty() ? "" : " → ", results,
-             " | ", to_text(s.effect), " | ", s.summary, " |\n");
+             " | ", to_text(s.effect), " | ", s.summary, s.prepares ? "; prepares" : "", " |\n");
 }
 
 // The text of docs/packed-functions.md.
@@ -74,7 +74,10 @@ std::string document() {
       "from a\n"
       "program: operands first, then attributes by name. An operand is a tensor unless its kind "
       "is\n"
-      "given; `?` marks one that may be absent. What an effect allows is in `docs/semantics.md`.\n";
+      "given; `?` marks one that may be absent. What an effect allows is in `docs/semantics.md`. "
+      "A\n"
+      "function that prepares makes what later calls need, such as packed weights, before the "
+      "first.\n";
   std::string_view library = "none yet";
   for (const Signature& s : kSignatures) {
     if (s.library != library) {

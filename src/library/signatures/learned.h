@@ -1,5 +1,5 @@
-// What the contracts of tenon.tree_ensemble and tenon.pairwise_coupling number and bound. Files
-// contain these numbers, so they never change.
+// Numbers and bounds in the contracts of tenon.tree_ensemble and tenon.pairwise_coupling. Files
+// contain them, so they never change.
 #pragma once
 
 #include <cstdint>

@@ -21,13 +21,8 @@ namespace tenon::library {
 // functions does not contain the table.
 struct Registrant {
   consteval Registrant(const Signature& signature)
-      : name(signature.name), flags{.for_files = signature.for_files} {}
-  // The same for a function that keeps something for later calls.
-  consteval Registrant preparing() const {
-    Registrant r = *this;
-    r.flags.prepares = true;
-    return r;
-  }
+      : name(signature.name),
+        flags{.for_files = signature.for_files, .prepares = signature.prepares} {}
   std::string_view name;
   FunctionFlags flags;
 };

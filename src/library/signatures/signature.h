@@ -76,6 +76,9 @@ struct Signature {
   // Untrusted files may call it: it checks every argument, allocates through the machine, and polls
   // while it works.
   bool for_files = false;
+  // It keeps something for later calls, and makes only that during preparation
+  // (device/preparation.h).
+  bool prepares = false;
   std::string_view summary = {};
 
   // The number of arguments that it is called with.

@@ -328,6 +328,7 @@ inline constexpr Signature kTable[] = {
      .attributes = {shape("strides"), shape("dilations"), shape("pads"), integer("groups"),
                     choice("activation", kActivations), number("alpha"), number("beta"),
                     truth("winograd")},
+     .prepares = true,
      .summary = "activation(x * weights + bias + residual), channels last, f32"},
     // a and b permuted by a_perm and b_perm, then multiplied as by numpy.matmul for rank >= 2
     {.name = "onednn.matmul",
@@ -337,6 +338,7 @@ inline constexpr Signature kTable[] = {
      .writes_results = true,
      .attributes = {shape("a_perm"), shape("b_perm"), choice("activation", kActivations),
                     number("alpha"), number("beta")},
+     .prepares = true,
      .summary = "activation(permuted a @ permuted b + bias + residual), f32"},
     // q [b, h, n, d], k [b, h, d, m], v [b, h, m, e], mask broadcast to [b, h, n, m], all permuted;
     // out is the permuted [b, h, n, e]

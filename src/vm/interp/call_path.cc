@@ -204,7 +204,8 @@ class Borrowed {
                                                           std::span<const AnyView> args,
                                                           Any* result) {
   stop_if_asked(m);
-  return instrument(m, op, true, m.frame_, args, result);
+  return m.preparing_ ? skips_in_preparation(m, op, args)
+                      : instrument(m, op, true, m.frame_, args, result);
 }
 
 [[gnu::cold, gnu::noinline]] void Dispatch::after_packed(Machine& m, const Op& op, AnyView* base,
@@ -404,7 +405,9 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
   {
     const auto& o = op.as<OpClass::Call>();
     Borrowed args(o, o.callee ? 0 : kClosureArguments, base);
-    if (!instrument(m, op, true, m.frame_, args.for_host(), &result)) return false;
+    const bool skips = m.preparing_ ? skips_in_preparation(m, op, args.span())
+                                    : instrument(m, op, true, m.frame_, args.for_host(), &result);
+    if (!skips) return false;
   }
   release_last_uses(*op.operands, base);
   if (result_to) put(*result_to, result.leak());

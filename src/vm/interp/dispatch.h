@@ -51,7 +51,7 @@ class Dispatch {
   // stops the next turn, which isn't counted yet.
   static bool repeat_step(Machine& m, const Op& op, AnyView* base, int64_t bound);
 
-  // The long or rare parts of handlers (call_path.cc).
+  // The long or rare parts of handlers (call_path.cc, instrument_calls.cc).
   [[noreturn]] static void fail_interrupted(Machine& m);
   [[noreturn]] static void fail_fuel(Machine& m);
   [[noreturn]] static void fail_not_int(Machine& m);
@@ -86,9 +86,9 @@ class Dispatch {
   static void after_call(Machine& m, const Op& op, AnyView* result);
   // The same for a result that isn't in a register; the caller owns the returned value.
   static AnyView after_call_of_constant(Machine& m, const Op& op, const AnyView& result);
+  // Whether a preparing machine leaves out the call (prepare_calls.cc).
+  static bool skips_in_preparation(Machine& m, const Op& op, std::span<const AnyView> args);
   // `frame` is the caller's.
-  static bool skips_in_preparation(Machine& m, const CallOperands& call,
-                                   std::span<const AnyView> args);
   static bool instrument(Machine& m, const Op& op, bool before, const Machine::Frame* frame,
                          std::span<const AnyView> args, Any* result);
 };

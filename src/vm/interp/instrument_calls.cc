@@ -1,4 +1,4 @@
-// What sees a program's calls: an instrument, the trace, and a machine that prepares.
+// What sees a program's calls: an instrument and the trace.
 #include <iterator>
 
 #include "object/tensor.h"
@@ -64,13 +64,12 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
                                         Any* result) {
   trace::Sink* const recorded = trace::sink.load(std::memory_order_acquire);
   // Another Program's code counts as one call and isn't instrumented.
-  if (!(m.instrument_ || recorded || m.preparing_) || m.running_ != m.home_) return false;
+  if (!(m.instrument_ || recorded) || m.preparing_ || m.running_ != m.home_) return false;
   CallEvent event;
   event.before = before;
   uint32_t offset = 0;
   const FunctionCode* caller = m.running_->decoded().locate(&op, &offset);
   if (!caller) return false;  // called by the host
-  if (m.preparing_) return before && skips_in_preparation(m, op.as<OpClass::Call>(), args);
   event.caller = m.running_->function_unit(*caller).name;
   event.caller_index = caller->index;
   event.offset = offset;

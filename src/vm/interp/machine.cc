@@ -87,7 +87,7 @@ void Machine::protect_tensor(Any* value) {
   return Any::adopt(std::exchange(*reg, AnyView()));
 }
 
-Any Machine::prepare(const AnyView& argument) {
+Any Machine::admitted(const AnyView& argument) {
   if (argument.type_index == TypeIndex::Tensor && argument.v.object) [[likely]] {
     const Tensor& t = payload_as<Tensor>(argument);
     if (t->is_ours() && is_usable(t) && t.read_only()) return Any(argument);

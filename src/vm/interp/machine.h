@@ -271,7 +271,8 @@ class Machine final : private CallContext, private MachineState {
                 std::span<const AnyView> args, const Account& account, Outputs* outputs = nullptr);
   Any enter(const Program& program, const FunctionCode& code, std::span<const Any> captures,
             std::span<const AnyView> args, Outputs* outputs);
-  Any prepare(const AnyView& argument);
+  // An argument of the host's as a value that the program may hold.
+  Any admitted(const AnyView& argument);
   // Releases the registers from `start` on.
   void unwind(AnyView* start) noexcept;
   // Adds the frames from the innermost to `entry`; a recursion's frames once, with a count.

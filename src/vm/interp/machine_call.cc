@@ -381,7 +381,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
   if (base + code.registers > register_limit_ || record < frame_limit_ || fuel_ < 0) {
     Dispatch::grow_stack(*this, base + code.registers, record);
   }
-  // Owned before anything is placed: preparing an argument may fail.
+  // Owned before anything is placed: admitting an argument may fail.
   AnyView* to = base;
   top_ = base;
   try {
@@ -392,7 +392,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
       top_ = to;
     }
     for (const AnyView& argument : args) {
-      Any value = prepare(argument);
+      Any value = admitted(argument);
       if (code.has_unmatched) {
         const std::vector<Param>& params = program.function_unit(code).params;
         round_floats(params[static_cast<size_t>(to - base)].type, &value);

@@ -6,17 +6,11 @@
 #include <new>
 
 #include "device/preparation.h"
-#include "support/pages.h"
+#include "object/file_bytes.h"
 #include "vm/interp/dispatch.h"
 
 namespace tenon::vm {
 namespace {
-
-// A constant may lie in a file.
-void map_constant(const Tensor& tensor) {
-  if (!tensor->is_ours() || !tensor.constant()) return;
-  populate_pages(tensor.data(), static_cast<size_t>(tensor.bytes()));
-}
 
 constexpr size_t kMostArguments = 64;
 
@@ -67,15 +61,18 @@ Any argument_for(const SignatureType& type) {
 
 // While a machine prepares, the program's functions run, and those that prepare. The constants that
 // others read are mapped for the first call.
-[[gnu::cold]] bool Dispatch::skips_in_preparation(Machine& m, const CallOperands& call,
+[[gnu::cold]] bool Dispatch::skips_in_preparation(Machine& m, const Op& op,
                                                   std::span<const AnyView> args) {
+  if (m.running_ != m.home_ || !m.running_->decoded().locate(&op, nullptr)) return false;
+  const CallOperands& call = op.as<OpClass::Call>();
   if (call.callee) return false;
   if (!call.slot)
     return !ClosureObj::of_program(value_of(call.args[kClosure], m.base_), m.running_);
   const PackedTarget* target = call.slot->target.load(std::memory_order_acquire);
   if (target && target->prepares) return false;
   for (const AnyView& arg : args) {
-    if (arg.type_index == TypeIndex::Tensor) map_constant(payload_as<Tensor>(arg));
+    if (arg.type_index != TypeIndex::Tensor) continue;
+    if (const auto& tensor = payload_as<Tensor>(arg); tensor->is_ours()) map_pages(tensor);
   }
   return true;
 }

@@ -234,19 +234,16 @@ std::unique_ptr<PackedTarget> Program::kernel_target(const std::string& name) co
 
 std::unique_ptr<PackedTarget> Program::function_target(const std::string& name,
                                                        const ProgramOptions& options) const {
-  const auto registered = find_registered(name);
   Function function;
-  if (registered && (options.trusted || registered->flags.for_files))
-    function = registered->function;
   for (const std::span<const Module> modules :
-       {std::span<const Module>(libraries_.used), std::span<const Module>(options.modules)}) {
+       {std::span<const Module>(options.modules), std::span<const Module>(libraries_.used)}) {
     for (const Module& module : modules) {
-      if (Function f = module.find(name)) {
-        function = std::move(f);
-        break;
-      }
+      if (!function) function = module.find(name);
     }
   }
+  const auto registered = find_registered(name);
+  if (!function && registered && (options.trusted || registered->flags.for_files))
+    function = registered->function;
   if (!function) return nullptr;
   auto target = target_of(function);
   target->prepares =
@@ -315,7 +312,7 @@ std::string Program::frame_text(const Op* op) const {
 
 Function Program::function(std::string_view name, const Limits& limits) const {
   const FunctionCode& code = decoded_.functions[exported(name)];
-  if (!is_prepared(limits.threads)) Machine(Ref<Program>(const_cast<Program*>(this)), limits);
+  prepare(limits);
   return Function::adopt(
       ClosureObj::of(*this, code, 0, Account::of(Machine::checked(limits), make<RunningCalls>())));
 }
@@ -328,13 +325,19 @@ uint64_t bit_of(int32_t threads) {
 
 }  // namespace
 
-bool Program::is_prepared(int32_t threads) const {
+bool Program::needs_no_preparation(int32_t threads) const {
   return libraries_.used.empty() || (prepared_.load(std::memory_order_relaxed) & bit_of(threads));
+}
+
+[[gnu::cold]] void Program::prepare(const Limits& limits) const {
+  if (needs_no_preparation(limits.threads)) return;
+  Machine(Ref<Program>(const_cast<Program*>(this)), limits);  // prepares as it is made
 }
 
 [[gnu::cold]] bool Program::begins_preparing(int32_t threads) const {
   const uint64_t bit = bit_of(threads);
-  return !is_prepared(threads) && !(prepared_.fetch_or(bit, std::memory_order_relaxed) & bit);
+  return !needs_no_preparation(threads) &&
+         !(prepared_.fetch_or(bit, std::memory_order_relaxed) & bit);
 }
 
 namespace {

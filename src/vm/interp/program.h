@@ -101,10 +101,10 @@ class Program : public Object {
   // A backtrace line for an op: "fused_add at net.tn:12:3, instruction 17: call_packed".
   std::string frame_text(const Op* op) const;
 
-  // Whether it uses no library, whose functions may prepare (FunctionFlags::prepares), or somebody
-  // has begun to prepare it for that many threads (Limits::threads).
-  bool is_prepared(int32_t threads) const;
-  // Whether it isn't: the one who asks first, a machine as it is made, prepares.
+  // Whether there is nothing left to prepare for that many threads (Limits::threads): the program
+  // uses no library, or a machine has already begun to.
+  bool needs_no_preparation(int32_t threads) const;
+  // Claims the preparation: true for the first caller, which must then prepare.
   bool begins_preparing(int32_t threads) const;
 
   // Throws an error of that kind unless captures and arguments together are the function's
@@ -123,6 +123,8 @@ class Program : public Object {
                                ErrorKind kind) const;
   static Ref<Program> read(const Ref<FileBytes>& file, const ProgramOptions& options);
   void link(const ProgramOptions& options);
+  // Makes calls under those limits ready, as a machine does.
+  void prepare(const Limits& limits) const;
   void refuse_native() const;
   void use_libraries(const ProgramOptions& options);
   void open_kernels(const ProgramOptions& options);

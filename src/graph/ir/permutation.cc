@@ -1,6 +1,7 @@
-#include "graph/pass/permutation.h"
+#include "graph/ir/permutation.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "graph/ir/rewrite.h"
 
@@ -19,14 +20,18 @@ std::vector<int64_t> inverse_permutation(const std::vector<int64_t>& perm) {
   return inverse;
 }
 
+std::vector<int64_t> identity_permutation(size_t rank) {
+  std::vector<int64_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  return perm;
+}
+
 bool is_identity(const std::vector<int64_t>& perm) {
   return std::is_sorted(perm.begin(), perm.end());
 }
 
 std::optional<Transposed> as_transposed(const Builder& b, const Operand& operand) {
-  if (!operand) return std::nullopt;
-  const ExprRef definition = b.definition_of(operand);
-  const Call* call = definition ? as_op(definition, op::transpose) : nullptr;
+  const Call* call = call_of(b, operand, op::transpose);
   if (!call) return std::nullopt;
   return Transposed{call->args[0], permutation_of(*call)};
 }

@@ -13,6 +13,7 @@ namespace tenon::graph {
 std::vector<int64_t> compose_permutations(const std::vector<int64_t>& first,
                                           const std::vector<int64_t>& second);
 std::vector<int64_t> inverse_permutation(const std::vector<int64_t>& perm);
+std::vector<int64_t> identity_permutation(size_t rank);
 bool is_identity(const std::vector<int64_t>& perm);
 
 // The source and permutation of a transpose, if `operand` is bound to one whose operand has a known
