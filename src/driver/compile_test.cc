@@ -1,8 +1,12 @@
 #include "driver/compile.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include "codegen/llvm/target.h"
 #include "graph/ir/text.h"
@@ -44,6 +48,19 @@ TEST_P(CompileTest, GivesTheSameBytesEveryTime) {
     noise.emplace_back(static_cast<size_t>(1000 * i + 17), 'x');
     EXPECT_EQ(compile_to_bytes(text, GetParam()), first);
   }
+}
+
+// Threads share tables, LLVM and the linker, but nothing that the bytes depend on.
+TEST_P(CompileTest, GivesTheSameBytesOnSeveralThreadsAtOnce) {
+  const std::string first = compile_to_bytes(kProgram, GetParam());
+  std::array<std::string, 3> bytes;
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& result : bytes) {
+      threads.emplace_back([&result] { result = compile_to_bytes(kProgram, GetParam()); });
+    }
+  }
+  EXPECT_THAT(bytes, testing::Each(first));
 }
 
 vm::Unit compile_for(const std::vector<std::string>& cpus) {
