@@ -1,13 +1,17 @@
 #include "graph/ir/weights.h"
 
+#include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "object/counted_bytes.h"
+#include "object/file_bytes.h"
 #include "support/bulk.h"
 #include "support/error.h"
 #include "support/input_file.h"
 #include "support/poll.h"
+#include "support/rounding.h"
 
 namespace tenon::graph {
 
@@ -127,34 +131,29 @@ void for_each_entry(const std::string& path, const std::string& header, Take&& t
   if (!parsed.is_object()) damaged(path, "its header is not a JSON object");
 }
 
-void read_all(InputFile& in, const std::string& path, char* out, size_t size) {
-  in_parts(size, [&](size_t at, size_t n) {
-    for (size_t end = at + n; at < end;) {
-      const size_t some = in.read(out + at, end - at);
-      if (some == 0) damaged(path, "it ended while it was read");
-      at += some;
-    }
-  });
-}
-
 }  // namespace
 
 WeightFile::WeightFile(const std::string& path) {
-  InputFile in(path);
-  const size_t size = in.size();
+  auto file = make<FileBytes>();
+  {
+    const InputFile in(path);
+    file->data = static_cast<const char*>(in.map());
+    file->size = in.size();
+    file->memory = FileBytes::Memory::Mapped;
+  }
+  const size_t size = file->size;
   uint64_t header_size = 0;
   if (size < sizeof header_size) damaged(path, cat(size, " bytes"));
-  read_all(in, path, reinterpret_cast<char*>(&header_size), sizeof header_size);
+  std::memcpy(&header_size, file->data, sizeof header_size);
   if (header_size > size - sizeof header_size) {
     damaged(path, cat("a header of ", header_size, " bytes in ", size));
   }
   // The text, and the table, whose entries take up to twice the memory of theirs.
   const CountedBytes counted(3 * header_size);
-  std::string header(header_size, '\0');
-  read_all(in, path, header.data(), header_size);
+  const std::string header(file->data + sizeof header_size, header_size);
   const auto data_size = static_cast<int64_t>(size - sizeof header_size - header_size);
-  Tensor all = Tensor::empty({data_size}, u8);
-  read_all(in, path, all.data_as<char>(), static_cast<size_t>(data_size));
+  const Tensor all = Tensor::view(file->data + sizeof header_size + header_size,
+                                  std::span(&data_size, 1), u8, file);
 
   for_each_entry(path, header, [&](const std::string& key, const json& entry) {
     auto bad = [&](const char* what) { damaged(path, cat(tenon::quoted(key), ": ", what)); };
@@ -181,7 +180,7 @@ WeightFile::WeightFile(const std::string& path) {
     if (!bytes || begin > end || end > data_size || end - begin != *bytes) {
       bad("its bytes don't fit its shape or the file");
     }
-    const char* data = all.data_as<char>() + begin;
+    const char* data = all.data_as<const char>() + begin;
     Tensor tensor;
     if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(dtype.bytes()) != 0) {
       tensor = Tensor::empty(shape, dtype);
@@ -209,7 +208,12 @@ void write_weights(const std::string& path,
   out.commit();
 }
 
-void write_weights(OutputFile& out, const std::vector<std::pair<std::string, Tensor>>& tensors) {
+void write_weights(OutputFile& out, const std::vector<std::pair<std::string, Tensor>>& given) {
+  // Those of whole units first, so that each of them is aligned.
+  auto tensors = given;
+  std::stable_partition(tensors.begin(), tensors.end(), [](const auto& entry) {
+    return entry.second.bytes() % kDataAlignment == 0;
+  });
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   int64_t offset = 0;
   for (const auto& [key, tensor] : tensors) {
@@ -224,8 +228,9 @@ void write_weights(OutputFile& out, const std::vector<std::pair<std::string, Ten
     offset += tensor.bytes();
   }
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  text.append((8 - text.size() % 8) % 8, ' ');  // so that the data is aligned
-  const uint64_t size = text.size();
+  uint64_t size = text.size() + sizeof size;
+  size = round_up(size, kDataAlignment) - sizeof size;
+  text.resize(size, ' ');  // so that the data is aligned
   out.write({reinterpret_cast<const char*>(&size), sizeof size});
   out.write(text);
   for (const auto& [_, tensor] : tensors) {

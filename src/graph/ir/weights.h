@@ -20,9 +20,10 @@ bool weight_file_holds(DataType dtype);
 
 class WeightFile {
  public:
-  // Reads the whole file into memory that its tensors share, which is polled and counts for the
-  // memory of this thread's work. Throws what InputFile throws (support/input_file.h), and Damaged
-  // if it is not a weight file.
+  // Maps the file, whose tensors share the mapping (InputFile::map); those that lie unaligned for
+  // their elements are copied. Reading the header is polled, and it counts for the memory of this
+  // thread's work. Throws what InputFile throws (support/input_file.h), and Damaged if it is not a
+  // weight file.
   explicit WeightFile(const std::string& path);
   // Null if there is no such key.
   Tensor find(std::string_view key) const;
