@@ -217,6 +217,10 @@ struct CompileCommand {
                                         : vm::write(unit, *outputs->program, output);
     report_growth(source, unit);
     const std::vector<std::string> libraries = library_files(unit);
+    if (options.keep_computes && !libraries.empty()) {
+      progress(cat(output_name(), ": --untrusted will refuse this file, although it keeps its ",
+                   "computes, because it needs ", join(libraries, ", ")));
+    }
     if (json_output()) return write(source, bytes, *lowered, unit, targets, seconds(), times);
     progress(cat(output_name(), ": ", bytes / 1024, " KB, ",
                  counted(lowered->kernels.size(), "kernel"), " for ", cpu_names(targets),
