@@ -197,8 +197,10 @@ void Program::use_libraries(const ProgramOptions& options) {
   throw failure(ErrorKind::Unsupported, cat(name_, " needs libraries that this process lacks"),
                 cat("no ", join(missing, ", ")))
       .help(
-          "load libtenon_NAME.so of each first, or put it beside the runtime; a file that needs "
-          "only onednn can be compiled with --libraries none");
+          "load libtenon_NAME.so of each first (with `tenon`, --custom FOLDER/libtenon_NAME.so), "
+          "or "
+          "put it beside the runtime; a file that needs only onednn can be compiled with "
+          "--libraries none");
 }
 
 void Program::open_kernels(const ProgramOptions& options) {
