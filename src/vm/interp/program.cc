@@ -305,10 +305,14 @@ Error unknown_function(std::string_view program, std::string_view function,
 
 void Program::fail_arity(const FunctionCode& code, size_t captures, size_t arguments,
                          ErrorKind kind) const {
-  throw_failure(kind,
-                cat("'", printable(function_unit(code).name),
-                    "' is called with the wrong number of arguments"),
-                cat(arguments), cat(static_cast<size_t>(code.params) - captures));
+  const FunctionUnit& function = function_unit(code);
+  std::vector<std::string> names;
+  for (size_t i = captures; i < function.params.size(); ++i) {
+    names.push_back(printable(function.params[i].name));
+  }
+  throw_failure(
+      kind, cat("'", printable(function.name), "' is called with the wrong number of arguments"),
+      cat(arguments), cat(names.size(), names.empty() ? "" : cat(": ", join_some(names))));
 }
 
 std::string Program::frame_text(const Op* op) const {
