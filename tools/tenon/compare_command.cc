@@ -93,6 +93,16 @@ struct CompareCommand {
     return driver::import_source(source, flags.import_options());
   }
 
+  static Tensor input_tensor(const vm::Param& param, const Any& value) {
+    const auto tensor = value.try_as<Tensor>();
+    if (tensor && *tensor) return *tensor;
+    throw Error(ErrorKind::Usage,
+                cat("input '", param.name, "' can't be passed to ONNX Runtime from here"))
+        .found(vm::to_text(param.type))
+        .expected("a tensor")
+        .help("run the reference elsewhere, and give its values with --expect-values");
+  }
+
   std::vector<Compared> read_expected(const onnx::ImportResult& model,
                                       const FunctionSignature& signature,
                                       const std::vector<Any>& values) const {
@@ -103,7 +113,7 @@ struct CompareCommand {
       std::vector<Tensor> tensors;
       for (size_t i = 0; i < values.size(); ++i) {
         names.push_back(signature.params[i].name);
-        tensors.push_back(values[i].as<Tensor>());
+        tensors.push_back(input_tensor(signature.params[i], values[i]));
       }
       place = folder.file("values.npz");
       write_tensors(folder.file("inputs.npz"), names, tensors);
