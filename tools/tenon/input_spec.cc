@@ -7,9 +7,9 @@
 #include "support/error.h"
 #include "tools/tenon/data_types.h"
 #include "tools/tenon/file_argument.h"
+#include "tools/tenon/json_tensor.h"
 #include "tools/tenon/number_text.h"
 #include "tools/tenon/random_values.h"
-#include "tools/tenon/string_input.h"
 #include "tools/tenon/tensor_store.h"
 #include "tools/tenon/tensor_text.h"
 
@@ -66,9 +66,10 @@ Any given_value(const vm::Param& param, const std::string& text, const DataTypes
         .expected(param.type.dtype.is_bool() ? "true or false"
                                              : cat("a number of ", numbers_of(param.type.dtype)));
   }
-  if (is_string_tensor_type(param.type) && is_string_list(text)) {
+  if (param.type.kind == Kind::Tensor && is_json_tensor(text, param.type.dtype) &&
+      (is_string_tensor_type(param.type) || !is_tensor_file(text))) {
     try {
-      return Any(parse_string_tensor(text));
+      return Any(parse_json_tensor(text, param.type.dtype));
     } catch (Error& error) {
       throw error.where(cat("--input ", param.name));
     }
