@@ -1,6 +1,7 @@
 #include <cmath>
 #include <utility>
 
+#include "python/src/classes.h"
 #include "python/src/data.h"
 #include "python/src/data_object.h"
 #include "python/src/error.h"

@@ -33,11 +33,11 @@ TEST(CppDataType, ConstructorsMakeAndTakeApartCells) {
 TEST(CppDataType, WrongConstructorsAndFieldsAreErrors) {
   EXPECT_THAT(caught<UsageError>([] { program().constructor("Nod"); }),
               AllOf(HasSubstr("have no constructor of this name"), HasSubstr("Nod")));
-  const Constructor node = program().constructor("Node");
+  const Constructor leaf = program().constructor("Leaf"), node = program().constructor("Node");
   EXPECT_THAT(
       caught<UsageError>([&] { node(1); }),
       AllOf(HasSubstr("'Node' is given the wrong number of fields"), HasSubstr("expected  3")));
-  EXPECT_THAT(caught<UsageError>([&] { node(1, 2, 3)[3]; }),
+  EXPECT_THAT(caught<UsageError>([&] { node(leaf, 2, leaf)[3]; }),
               AllOf(HasSubstr("a cell has no field at this index"),
                     HasSubstr("expected  a number below 3")));
   EXPECT_THAT(caught<UsageError>([] { Value(3).as<Cell>(); }), HasSubstr("expected  cell"));
@@ -45,6 +45,36 @@ TEST(CppDataType, WrongConstructorsAndFieldsAreErrors) {
   EXPECT_EQ(Cell().size(), 0u);
   const Cell odd(99, {});
   EXPECT_THAT(caught<ExecutionError>([&] { program()["label"](odd); }), HasSubstr("out of range"));
+}
+
+TEST(CppDataType, ConstructorsCheckTheTypesOfTheirFields) {
+  const auto type = TypeDefinition::parse(
+      "tx[T] { Deposit(i64, f64), Names(array[string], u8), Of(T, array[array[f32]]), Flag(bool) "
+      "}");
+  const Constructor deposit(type, 0), names(type, 1), of(type, 2), flag(type, 3);
+  EXPECT_EQ(deposit(0, 10)[1].as<double>(), 10.0);
+  EXPECT_EQ(deposit(0, 10)[1].type_index(), TENON_FLOAT);
+  const auto refused = [](const auto& make) { return caught<UsageError>(make); };
+  EXPECT_THAT(refused([&] { deposit(0.5, 10.0); }),
+              AllOf(HasSubstr("field 0 of Deposit has another type"), HasSubstr("found     float"),
+                    HasSubstr("expected  i64")));
+  EXPECT_THAT(refused([&] { deposit(0, (int64_t{1} << 53) + 1); }), HasSubstr("expected  f64"));
+  EXPECT_THAT(refused([&] { deposit(true, 1.0); }), HasSubstr("found     bool"));
+  EXPECT_EQ(names(std::vector<std::string>{"ann", "a name that is longer"}, 255).size(), 2u);
+  EXPECT_THAT(refused([&] { names(std::vector<std::string>{}, 256); }),
+              AllOf(HasSubstr("found     int 256"), HasSubstr("expected  u8")));
+  EXPECT_THAT(refused([&] {
+                names(Array{"ann", 1}, 0);
+              }),
+              AllOf(HasSubstr("element 1 of field 0 of Names"), HasSubstr("expected  string")));
+  EXPECT_THAT(refused([&] { names("ann", 0); }), HasSubstr("expected  array[string]"));
+  // A type parameter takes anything, and integers become floats at any depth.
+  const Cell nested = of("x", Array{Array{1, 2.5}, Array{}});
+  EXPECT_EQ(nested[1].as<Array>()[0].as<Array>()[0].type_index(), TENON_FLOAT);
+  EXPECT_THAT(refused([&] { flag(1); }), HasSubstr("expected  bool"));
+  const Constructor leaf = program().constructor("Leaf"), node = program().constructor("Node");
+  EXPECT_EQ(node(leaf, "any", leaf).size(), 3u);
+  EXPECT_THAT(refused([&] { node(1, 2, leaf); }), HasSubstr("expected  tree[T]"));
 }
 
 TEST(CppDataType, ListsAndOptionsAreVectorsAndOptionals) {

@@ -132,6 +132,7 @@ void add(Difference& whole, const Difference& part, const std::string& place) {
   whole.count += part.count;
   whole.mismatches += part.mismatches;
   whole.nans += part.nans;
+  whole.noise = std::max(whole.noise, part.noise);
   whole.largest = std::max(whole.largest, part.largest);
 }
 
@@ -182,6 +183,8 @@ Difference compare_values(const Any& found, const Any& expected, const Tolerance
   return out;
 }
 
+namespace {
+
 // Of one shape: the first element that differs is the worst.
 Difference compare_strings(const Tensor& found, const Tensor& expected) {
   Difference out;
@@ -197,6 +200,24 @@ Difference compare_strings(const Tensor& found, const Tensor& expected) {
   return out;
 }
 
+// The root mean square of the differences of finite elements, as a share of the standard deviation
+// of those expected.
+double noise_of(const Tensor& found, const Tensor& expected) {
+  double count = 0, differences = 0, sum = 0, squares = 0;
+  for (int64_t i = 0; i < expected.count(); ++i) {
+    const double e = element_as_double(expected, i), f = element_as_double(found, i);
+    if (!std::isfinite(e) || !std::isfinite(f)) continue;
+    ++count;
+    differences += (f - e) * (f - e);
+    sum += e;
+    squares += e * e;
+  }
+  const double mean = sum / count, variance = squares / count - mean * mean;
+  return variance > 0 ? std::sqrt(differences / count / variance) : INFINITY;
+}
+
+}  // namespace
+
 Difference compare(const Tensor& found, const Tensor& expected, const Tolerance& tolerance) {
   Difference out;
   const bool same_shape = std::equal(found.shape().begin(), found.shape().end(),
@@ -208,7 +229,8 @@ Difference compare(const Tensor& found, const Tensor& expected, const Tolerance&
   }
   if (is_string_tensor(expected)) return compare_strings(found, expected);
   const bool is_complex = expected.dtype().is_complex();
-  out.exact = !expected.dtype().is_float() && !is_complex;
+  const bool is_number = expected.dtype().is_float() || is_complex;
+  out.exact = !is_number && (!tolerance.integers || expected.dtype().is_bool());
   out.count = expected.count();
   const bool wide = expected.dtype() == i64 || expected.dtype() == u64;  // may not fit a double
   int64_t worst = -1, largest = -1;
@@ -238,6 +260,15 @@ Difference compare(const Tensor& found, const Tensor& expected, const Tolerance&
     const bool same = wide ? word(expected, i) == word(found, i) : e == f;
     if (!same && !both_nan(f, e)) consider(i, f, e);
   }
+  if (worst >= 0 && std::isfinite(worst_excess) && tolerance.noise > 0 && !out.exact &&
+      !is_complex) {
+    const double noise = noise_of(found, expected);
+    if (noise <= tolerance.noise) {
+      out.noise = noise;
+      out.mismatches = 0;
+      worst = -1;
+    }
+  }
   if (worst >= 0) {
     out.equal = false;
     out.place = position(expected, worst);
@@ -248,6 +279,14 @@ Difference compare(const Tensor& found, const Tensor& expected, const Tolerance&
   }
   return out;
 }
+
+namespace {
+
+std::string percent(double share) {
+  return cat(std::round(share * 1e4) / 100, " %");
+}
+
+}  // namespace
 
 std::string to_text(const Difference& difference, const Tolerance& tolerance) {
   const Difference& d = difference;
@@ -266,6 +305,9 @@ std::string to_text(const Difference& difference, const Tolerance& tolerance) {
   }
   return cat(elements, ", ", greatest, d.place.empty() ? "" : cat(" at ", d.place),
              d.exact ? "" : cat(" (", bounds, ")"),
+             d.noise == 0 ? ""
+                          : cat("; rms of the differences ", percent(d.noise),
+                                " of the standard deviation, at most ", percent(tolerance.noise)),
              d.nans == 0 ? "" : cat("; ", d.nans, " NaN in both"));
 }
 

@@ -32,6 +32,13 @@ std::string cpu_names(const std::vector<codegen::Target>& targets) {
   return join(names, ", ");
 }
 
+// The libraries that the file names, as they are installed beside the runtime.
+std::vector<std::string> library_files(const vm::Unit& unit) {
+  std::vector<std::string> files;
+  for (const std::string& name : unit.libraries) files.push_back(cat("libtenon_", printable(name)));
+  return files;
+}
+
 struct CompileCommand {
   std::string input, output, weights, dump_after, dump_dir, stop_after;
   bool list_passes = false, time_passes = false, isolate = false;
@@ -209,12 +216,20 @@ struct CompileCommand {
     const size_t bytes = options.shared ? vm::write_shared(unit, *outputs->program, output)
                                         : vm::write(unit, *outputs->program, output);
     report_growth(source, unit);
-    if (json_output()) return write(source, bytes, *lowered, targets, seconds(), times);
-    progress(cat(output == "-" ? "<stdout>" : output, ": ", bytes / 1024, " KB, ",
+    const std::vector<std::string> libraries = library_files(unit);
+    if (options.keep_computes && !libraries.empty()) {
+      progress(cat(output_name(), ": --untrusted will refuse this file, although it keeps its ",
+                   "computes, because it needs ", join(libraries, ", ")));
+    }
+    if (json_output()) return write(source, bytes, *lowered, unit, targets, seconds(), times);
+    progress(cat(output_name(), ": ", bytes / 1024, " KB, ",
                  counted(lowered->kernels.size(), "kernel"), " for ", cpu_names(targets),
-                 ", compiled in ", static_cast<int64_t>(seconds() * 1000), " ms"));
+                 libraries.empty() ? "" : cat(", needs ", join(libraries, ", ")), ", compiled in ",
+                 static_cast<int64_t>(seconds() * 1000), " ms"));
     if (time_passes) print_times(times);
   }
+
+  std::string output_name() const { return output == "-" ? "<stdout>" : output; }
 
   // Says when most of the file is weights that the model has in another form: computed by its
   // nodes, or quantized.
@@ -237,14 +252,16 @@ struct CompileCommand {
   }
 
   void write(const driver::Source& source, size_t bytes, const graph::ModuleNode& lowered,
-             const std::vector<codegen::Target>& targets, double seconds,
+             const vm::Unit& unit, const std::vector<codegen::Target>& targets, double seconds,
              const PhaseTimes& times) const {
     JsonWriter out = json_document();
     out.begin_object().key("file").value(source.name).key("output").value(output);
     out.key("bytes").value(static_cast<uint64_t>(bytes));
     if (!weights.empty()) out.key("external_weights").value(weights);
     out.key("kernels").value(static_cast<uint64_t>(lowered.kernels.size()));
-    out.key("cpus").begin_array();
+    out.key("libraries").begin_array();
+    for (const std::string& library : unit.libraries) out.value(library);
+    out.end_array().key("cpus").begin_array();
     for (const codegen::Target& target : targets) out.value(target.cpu);
     out.end_array().key("seconds").value(seconds);
     out.key("phases").begin_array();

@@ -1,20 +1,15 @@
 #include "tools/tenon/input_spec.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <optional>
-#include <random>
 
-#include "device/device.h"
-#include "loop/scalar.h"
 #include "loop/scalar_tensor.h"
 #include "support/error.h"
-#include "tools/tenon/available_memory.h"
 #include "tools/tenon/data_types.h"
 #include "tools/tenon/file_argument.h"
+#include "tools/tenon/json_tensor.h"
 #include "tools/tenon/number_text.h"
-#include "tools/tenon/string_input.h"
+#include "tools/tenon/random_values.h"
 #include "tools/tenon/tensor_store.h"
 #include "tools/tenon/tensor_text.h"
 
@@ -23,86 +18,6 @@ namespace {
 
 bool is_random(std::string_view spec) {
   return spec == "random" || spec.starts_with("random:");
-}
-
-// The bounds of "random:LOW..HIGH", for integers and for floats.
-struct Range {
-  int64_t low = 0, high = 1;
-  double low_float = -1, high_float = 1;
-};
-
-Range parse_range(std::string_view spec, DataType dtype) {
-  Range range;
-  if (spec == "random") return range;
-  spec.remove_prefix(std::string_view("random:").size());
-  const size_t dots = spec.find("..");
-  const bool two = dots != std::string_view::npos;
-  const std::string_view first = spec.substr(0, dots), second = two ? spec.substr(dots + 2) : "";
-  if (two && dtype.is_float()) {
-    const auto low = parse_float(first, dtype), high = parse_float(second, dtype);
-    if (low && high && std::isfinite(*low) && std::isfinite(*high) && *low <= *high) {
-      range.low_float = *low;
-      range.high_float = *high;
-      return range;
-    }
-  } else if (two) {
-    const auto low = parse_integer(first, dtype), high = parse_integer(second, dtype);
-    const bool ordered = low && high &&
-                         (dtype == u64 ? static_cast<uint64_t>(*low) <= static_cast<uint64_t>(*high)
-                                       : *low <= *high);
-    if (ordered) {
-      range.low = *low;
-      range.high = *high;
-      return range;
-    }
-  }
-  throw Error(ErrorKind::Usage, cat("'", spec, "' is not a range"))
-      .expected(
-          cat("LOW..HIGH, such as random:0..9, with LOW not above HIGH, both ", numbers_of(dtype)));
-}
-
-// Both parts of complex numbers lie within the range.
-Tensor random_tensor(const std::vector<int64_t>& shape, DataType dtype, const Range& range,
-                     std::mt19937_64& generator) {
-  Tensor tensor = allocate_tensor(shape, dtype);
-  dtype = part_of(dtype);
-  const auto bytes = static_cast<size_t>(dtype.bytes());
-  auto *out = static_cast<char*>(tensor.data()), *const end = out + tensor.bytes();
-  const uint64_t span = static_cast<uint64_t>(range.high) - static_cast<uint64_t>(range.low);
-  constexpr uint64_t kExact = uint64_t{1} << 53;  // integers up to here are doubles
-  Ticker ticker;
-  for (; out < end; out += bytes) {
-    // The generator's numbers are the same everywhere; the library's distributions are not.
-    ticker.tick();
-    const uint64_t drawn = generator();
-    const double unit = static_cast<double>(drawn >> 11) * 0x1p-53;
-    if (dtype.is_float()) {
-      loop::scalar_store(dtype, out,
-                         loop::float_bits(std::lerp(range.low_float, range.high_float, unit)));
-      continue;
-    }
-    const uint64_t above = span < kExact
-                               ? static_cast<uint64_t>(unit * static_cast<double>(span + 1))
-                           : span == UINT64_MAX ? drawn
-                                                : drawn % (span + 1);
-    const uint64_t value = static_cast<uint64_t>(range.low) + above;
-    std::memcpy(out, &value, bytes);
-  }
-  return tensor;
-}
-
-// Refuses a tensor that is larger than the memory that is left. The system would grant it, and end
-// the process while it is filled.
-void require_memory(const vm::Param& param, const std::vector<int64_t>& shape) {
-  const auto most = static_cast<double>(available_memory());
-  double bytes = static_cast<double>(param.type.dtype.bytes());
-  for (const int64_t size : shape) bytes *= static_cast<double>(size);
-  if (bytes <= most) return;
-  const auto text = [](double size) { return cat(std::round(size / (1 << 20)), " MB"); };
-  throw Error(ErrorKind::Runtime, cat("not enough memory for random input '", param.name, "'"))
-      .found(cat(text(bytes), " for ", tensor_type_text(param.type.dtype, shape)))
-      .expected(cat("at most the ", text(most), " available"))
-      .help("give smaller sizes with --dim or --shape");
 }
 
 bool is_string_tensor_type(const vm::SignatureType& type) {
@@ -119,26 +34,6 @@ std::string_view example_of(const vm::SignatureType& type) {
   if (is_string_tensor_type(type)) return type.rank == 0 ? "'\"text\"'" : "'[\"text\", ...]'";
   const bool is_list = type.kind == Kind::Array || (type.kind == Kind::Adt && type.name == "list");
   return is_list ? "'[...]'" : type.kind == Kind::Adt ? "'Constructor(...)'" : "FILE.npy";
-}
-
-Any random_value(const vm::Param& param, const GivenSizes& sizes, std::string_view spec,
-                 std::mt19937_64& generator, std::vector<std::string>* chosen) {
-  using Kind = vm::SignatureType::Kind;
-  if (is_string_tensor_type(param.type)) {
-    throw Error(ErrorKind::Usage, cat("there are no random strings for input '", param.name, "'"))
-        .expected(cat("--input ", param.name, "=", example_of(param.type), " or a .npy file"));
-  }
-  if (param.type.kind == Kind::Scalar) {
-    const Range range = parse_range(spec, param.type.dtype);
-    const bool is_float = param.type.dtype.is_float();
-    Tensor one = random_tensor({}, is_float ? f64 : i64, range, generator);
-    if (param.type.dtype.is_bool()) return Any(*one.data_as<int64_t>() != 0);
-    return is_float ? Any(*one.data_as<double>()) : Any(*one.data_as<int64_t>());
-  }
-  const std::vector<int64_t> shape = random_shape(param, sizes, chosen);
-  require_memory(param, shape);
-  const Range range = parse_range(spec, part_of(param.type.dtype));
-  return random_tensor(shape, param.type.dtype, range, generator);
 }
 
 // The value of a parameter from a tensor: a scalar's is that of a tensor with one element.
@@ -171,9 +66,10 @@ Any given_value(const vm::Param& param, const std::string& text, const DataTypes
         .expected(param.type.dtype.is_bool() ? "true or false"
                                              : cat("a number of ", numbers_of(param.type.dtype)));
   }
-  if (is_string_tensor_type(param.type) && is_string_list(text)) {
+  if (param.type.kind == Kind::Tensor && is_json_tensor(text, param.type.dtype) &&
+      (is_string_tensor_type(param.type) || !is_tensor_file(text))) {
     try {
-      return Any(parse_string_tensor(text));
+      return Any(parse_json_tensor(text, param.type.dtype));
     } catch (Error& error) {
       throw error.where(cat("--input ", param.name));
     }
@@ -266,18 +162,16 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
       throw Error(ErrorKind::Usage, cat("input '", param.name, "' is not given"))
           .expected(
               cat(vm::to_text(param.type), store ? cat(", in ", store->places(param.name, i)) : ""))
-          .help(
-              cat("--input ", param.name, "=", example_of(param.type),
-                  is_string_tensor_type(param.type) ? "" : cat(", --input ", param.name, "=random"),
-                  ", or --inputs FOLDER or FILE.npz"));
+          .help(cat("--input ", param.name, "=", example_of(param.type), ", --input ", param.name,
+                    "=random, or --inputs FOLDER or FILE.npz"));
     }
     check_given_sizes(param, out.values[i], flags.sizes);
     bind_sizes_of(param, out.values[i], &sizes);
   }
-  std::mt19937_64 generator(flags.seed);
+  RandomValues generator(flags.seed, sizes, types);
   for (const size_t i : random_at) {
     const vm::Param& param = signature.params[i];
-    out.values[i] = random_value(param, sizes, specs[param.name], generator, &chosen);
+    out.values[i] = generator.value(param, specs[param.name], &chosen);
     check_given_sizes(param, out.values[i], flags.sizes);
   }
   if (!random.empty()) {

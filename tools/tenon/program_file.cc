@@ -91,16 +91,7 @@ template <class Load>
 void load_into(ProgramFile* file, const vm::ProgramOptions& options, const Load& load) {
   const auto start = std::chrono::steady_clock::now();
   PhaseTimes phases;
-  try {
-    file->program = load();
-  } catch (Error& error) {
-    if (!options.trusted && error.kind() == ErrorKind::Unsupported) {
-      error.help(
-          "leave out --untrusted if you trust the sender as for any program; otherwise ask for a "
-          "file compiled with --keep-computes, or run it where it can do no harm");
-    }
-    throw;
-  }
+  file->program = load();
   file->load_seconds = seconds_since(start);
   if (!file->source.is_graph()) file->code = code_of(*file->program, options);
   for (const PhaseTimes::Row& phase : phases.rows()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 #include <optional>
@@ -386,6 +387,97 @@ class Cell : public Value {
   Cell(detail::Unchecked, Value v) noexcept : Value(std::move(v)) {}
 };
 
+namespace detail {
+
+/// Whether a float of the dtype holds every bit of an integer of this magnitude.
+inline bool holds(DLDataType dtype, int64_t value) noexcept {
+  const int digits = dtype.code == kDLBfloat ? 8
+                     : dtype.bits == 16      ? 11
+                     : dtype.bits == 32      ? 24
+                                             : 53;
+  const int64_t most = int64_t{1} << digits;
+  return dtype.bits >= 16 && value >= -most && value <= most;
+}
+
+inline bool in_range(DLDataType dtype, int64_t value) noexcept {
+  if (dtype.bits == 64) return true;
+  if (dtype.code == kDLUInt) return value >= 0 && value < int64_t{1} << dtype.bits;
+  const int64_t most = int64_t{1} << (dtype.bits - 1);
+  return value >= -most && value < most;
+}
+
+/// Makes a field's value that of its type: integers become floats that hold them, also in arrays.
+/// Throws UsageError for a value of another type. What a data type or a function is of isn't known
+/// of its values.
+class FieldFit {
+ public:
+  /// `place` is the field, in errors: "field 1 of Node".
+  explicit FieldFit(std::string place) : place_(std::move(place)) {}
+
+  Value operator()(Value value, const Type& type) const {
+    switch (type.kind) {
+      case Type::Kind::scalar:
+        return scalar(std::move(value), type);
+      case Type::Kind::tensor:
+        return require(std::move(value), TENON_TENSOR, type);
+      case Type::Kind::array:
+        return array(require(std::move(value), TENON_ARRAY, type), type.parts.at(0));
+      case Type::Kind::data:
+        return require(std::move(value), TENON_CELL, type);
+      case Type::Kind::opaque:
+        if (type.text == "string" && !value.get_if<std::string_view>()) fail(value, type);
+        return value;
+      default:
+        return value;
+    }
+  }
+
+ private:
+  Value require(Value value, int32_t kind, const Type& type) const {
+    if (value.type_index() != kind) fail(value, type);
+    return value;
+  }
+
+  Value scalar(Value value, const Type& type) const {
+    const DLDataType dtype = element_type(type.name).value_or(DLDataType{});
+    const int32_t kind = value.type_index();
+    if (dtype.code == kDLBool) return require(std::move(value), TENON_BOOL, type);
+    const bool is_int = dtype.code == kDLInt || dtype.code == kDLUInt;
+    if (!is_int && kind == TENON_FLOAT) return value;
+    if (kind != TENON_INT) fail(value, type);
+    const int64_t number = value.raw()->v.i;
+    if (is_int ? !in_range(dtype, number) : !holds(dtype, number)) fail(value, type);
+    return is_int ? value : Value(static_cast<double>(number));
+  }
+
+  Value array(Value value, const Type& type) const {
+    std::vector<Value> items;
+    size_t at = 0;
+    bool is_changed = false;
+    for (Value item : Array::unchecked(value)) {
+      const int32_t before = item.type_index();
+      const FieldFit inside("element " + std::to_string(at++) + " of " + place_);
+      const auto* const object = item.raw()->v.object;
+      items.push_back(inside(std::move(item), type));
+      const Value& made = items.back();
+      is_changed = is_changed || made.type_index() != before ||
+                   (before == TENON_ARRAY && made.raw()->v.object != object);
+    }
+    return is_changed ? Value(Array(items)) : value;
+  }
+
+  [[noreturn]] void fail(const Value& value, const Type& type) const {
+    const bool is_number = value.type_index() == TENON_INT;
+    throw UsageError(place_ + " has another type",
+                     {{"found", value.type_key() + (is_number ? " " + value.repr() : "")},
+                      {"expected", type.text}});
+  }
+
+  std::string place_;
+};
+
+}  // namespace detail
+
 /// A constructor of a program's data type:
 ///
 ///   Constructor leaf = program.constructor("Leaf"), node = program.constructor("Node");
@@ -393,15 +485,24 @@ class Cell : public Value {
 ///   if (auto fields = node.match<Cell, int64_t, Cell>(tree)) auto& [left, x, right] = *fields;
 class Constructor {
  public:
+  /// Of a data type that isn't known: the fields may be any values.
   Constructor(std::string name, int64_t tag, size_t size)
       : name_(std::move(name)), tag_(tag), size_(size) {}
+  /// One of a definition's.
+  Constructor(const TypeDefinition& type, size_t tag)
+      : Constructor(type.constructors.at(tag).name, static_cast<int64_t>(tag),
+                    type.constructors[tag].fields.size()) {
+    fields_ = type.constructors[tag].fields;
+    for (Type& field : fields_) forget_params(type.params, &field);
+  }
 
   const std::string& name() const noexcept { return name_; }
   int64_t tag() const noexcept { return tag_; }
   /// The number of fields.
   size_t size() const noexcept { return size_; }
 
-  /// Throws UsageError unless it gets as many fields as the constructor has.
+  /// Throws UsageError unless it gets as many fields as the constructor has, of their types. An
+  /// integer becomes a float where the field is one that holds it.
   template <class... A>
   Cell operator()(A&&... fields) const {
     if (sizeof...(A) != size_) {
@@ -409,7 +510,12 @@ class Constructor {
           "'" + name_ + "' is given the wrong number of fields",
           {{"found", std::to_string(sizeof...(A))}, {"expected", std::to_string(size_)}});
     }
-    return Cell(tag_, {Value(std::forward<A>(fields))...});
+    std::array<Value, sizeof...(A)> values{Value(std::forward<A>(fields))...};
+    for (size_t i = 0; i < fields_.size(); ++i) {
+      const detail::FieldFit fit("field " + std::to_string(i) + " of " + name_);
+      values[i] = fit(std::move(values[i]), fields_[i]);
+    }
+    return Cell(tag_, std::span<const Value>(values));
   }
   /// Whether a cell has this constructor's tag and number of fields. Values don't know their types:
   /// constructors of other data types may have the same.
@@ -436,9 +542,19 @@ class Constructor {
     return std::tuple<T...>(*std::move(std::get<I>(items))...);
   }
 
+  // A parameter stands for any type.
+  static void forget_params(const std::vector<std::string>& params, Type* type) {
+    const bool is_name = type->kind == Type::Kind::data && type->parts.empty();
+    if (is_name && std::ranges::find(params, type->name) != params.end()) {
+      type->kind = Type::Kind::any;
+    }
+    for (Type& part : type->parts) forget_params(params, &part);
+  }
+
   std::string name_;
   int64_t tag_;
   size_t size_;
+  std::vector<Type> fields_;  // none if they aren't known
 };
 
 /// A constructor without fields is its value.

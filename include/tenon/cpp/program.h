@@ -144,8 +144,7 @@ class Program : public Value {
     std::string known;
     for (const TypeDefinition& type : types()) {
       for (size_t tag = 0; tag < type.constructors.size(); ++tag) {
-        if (type.constructors[tag].name != name) continue;
-        return {name, static_cast<int64_t>(tag), type.constructors[tag].fields.size()};
+        if (type.constructors[tag].name == name) return {type, tag};
       }
       known += (known.empty() ? "" : "; ") + type.text;
     }

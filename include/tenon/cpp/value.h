@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tenon/c_api.h"
+#include "tenon/cpp/standard.h"
 
 namespace tenon {
 /// The version of this interface: part of the names that the linker sees, so that libraries built

@@ -256,7 +256,9 @@ static constexpr OtherWord kOperatorsElsewhere[] = {{"lt", "less"},
                                                     {"push", "array_push"},
                                                     {"astype", "cast"},
                                                     {"view", "reshape"},
-                                                    {"permute", "transpose"}};
+                                                    {"permute", "transpose"},
+                                                    {"max", "maximum"},
+                                                    {"min", "minimum"}};
 
 const Operator& OperatorTable::get(std::string_view name) const {
   if (const Operator* op = find(name)) return *op;
@@ -268,6 +270,10 @@ const Operator& OperatorTable::get(std::string_view name) const {
     if (cat("_", op->name, "_").find(cat("_", name, "_")) != std::string::npos) {
       with_word.emplace_back(op->name);
     }
+  }
+  const auto other = std::ranges::find(kOperatorsElsewhere, name, &OtherWord::elsewhere);
+  if (other != std::end(kOperatorsElsewhere)) {
+    with_word.insert(with_word.begin(), std::string(other->here));
   }
   if (with_word.empty() || with_word.size() > 4) {
     suggest_word(&e, name, kOperatorsElsewhere, names);

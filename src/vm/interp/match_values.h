@@ -17,7 +17,7 @@ void check_result(const FunctionUnit& function, const AnyView& value);
 void check_output(const FunctionUnit& function, size_t result, const AnyView& value);
 
 // A Usage error that names the parameter if an argument doesn't fit it, where no code matches it
-// (is_unmatched). `captures`
+// (is_unmatched), or an element of an argument that is an array of numbers or strings. `captures`
 // values come before `args`.
 void check_unmatched(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
                      const std::string& program);

@@ -56,6 +56,26 @@ TEST(Arguments, OfScalarsMustBeWhatTheSignatureSays) {
   }
 }
 
+TEST(Arguments, ThatAreArraysOfNumbersOrStringsHaveSuchElements) {
+  Machine m(
+      program_of(assemble("func @f(xs: array[f64]) -> i64 {\n  ret 1\n}\n"
+                          "func @s(names: array[string]) -> i64 {\n  ret 1\n}\n"
+                          "func @any(xs: array[any]) -> i64 {\n  ret 1\n}")));
+  EXPECT_EQ(failure_of([&] {
+              m.call("f", Array<Any>{Any(1.5), Any(2)});
+            }),
+            "error: element 1 of input 'xs' does not fit <memory>\n"
+            "  found     int\n"
+            "  expected  f64");
+  EXPECT_EQ(failure_of([&] { m.call("s", Array<Any>{Any(Bytes("ann"))}); }),
+            "error: element 0 of input 'names' does not fit <memory>\n"
+            "  found     bytes\n"
+            "  expected  string");
+  EXPECT_EQ(m.call("f", Array<Any>{Any(1.5), Any(2.0)}).as<int64_t>(), 1);
+  EXPECT_EQ(m.call("s", Array<Any>{Any(String("a name that is not short"))}).as<int64_t>(), 1);
+  EXPECT_EQ(m.call("any", Array<Any>{Any(1), Any(1.5)}).as<int64_t>(), 1);
+}
+
 TEST(Arguments, OfShapesHaveNoNegativeSizes) {
   Machine m(
       program_of(assemble("func @f(s: shape[n, 3]) -> i64 {\n"

@@ -115,21 +115,39 @@ Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
   return program;
 }
 
+namespace {
+
+constexpr std::string_view kTrust =
+    "load it as trusted (without --untrusted) if you trust its sender as for any program";
+
+std::string required_libraries(const Unit& unit) {
+  std::vector<std::string> names;
+  for (const std::string& name : unit.libraries) names.push_back(printable(name));
+  return cat("the required ", names.size() == 1 ? "library " : "libraries ", join(names, ", "));
+}
+
+}  // namespace
+
 // Refuses what an untrusted file must not have: libraries, and native kernels without their
 // computes; and shared objects.
 void Program::refuse_native() const {
   const bool has_computes = !calls_kernels(unit_) || !unit_.computes.empty();
   if (unit_.libraries.empty() && has_computes && !unit_.shared_code) return;
+  // Computes replace oneDNN and kernels, but no function of another library.
+  const bool can_keep_computes =
+      std::ranges::all_of(unit_.libraries, [](const auto& name) { return name == "onednn"; });
   throw failure(ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"),
-                unit_.shared_code ? "a shared object, which is native code"
-                : unit_.libraries.empty()
-                    ? "native code without its computes"
-                    : cat("the required library ", printable(unit_.libraries[0])),
+                unit_.shared_code         ? "a shared object, which is native code"
+                : unit_.libraries.empty() ? "native code without its computes"
+                                          : required_libraries(unit_),
                 "bytecode that calls functions registered for files, and kernels as computes")
-      .help(
-          "compile it to a .tnx file with --keep-computes (keep_computes=True in Python), or load "
-          "it "
-          "as trusted if you trust its sender like that of a program");
+      .help(can_keep_computes
+                ? cat("compile it to a .tnx file with --keep-computes (keep_computes=True in "
+                      "Python), or ",
+                      kTrust)
+                : cat("a program that needs a library can't be an untrusted file, not with "
+                      "--keep-computes either: ",
+                      kTrust));
 }
 
 // Compiles the file's computes for this machine; the file's own native code is ignored.
@@ -179,8 +197,10 @@ void Program::use_libraries(const ProgramOptions& options) {
   throw failure(ErrorKind::Unsupported, cat(name_, " needs libraries that this process lacks"),
                 cat("no ", join(missing, ", ")))
       .help(
-          "load libtenon_NAME.so of each first, or put it beside the runtime; a file that needs "
-          "only onednn can be compiled with --libraries none");
+          "load libtenon_NAME.so of each first (with `tenon`, --custom FOLDER/libtenon_NAME.so), "
+          "or "
+          "put it beside the runtime; a file that needs only onednn can be compiled with "
+          "--libraries none");
 }
 
 void Program::open_kernels(const ProgramOptions& options) {
@@ -218,8 +238,8 @@ void Program::link_packed(const ProgramOptions& options) {
                 cat(name_, " calls functions that ",
                     options.trusted ? "aren't registered" : "untrusted files may not call"),
                 cat("no ", join_some(missing)))
-      .help(options.trusted ? "register them before you load it"
-                            : "register them with TENON_FOR_FILES, or load it as trusted");
+      .help(options.trusted ? std::string("register them before you load it")
+                            : cat("register them with TENON_FOR_FILES, or ", kTrust));
 }
 
 std::unique_ptr<PackedTarget> Program::kernel_target(const std::string& name) const {
@@ -282,10 +302,14 @@ Error unknown_function(std::string_view program, std::string_view function,
 
 void Program::fail_arity(const FunctionCode& code, size_t captures, size_t arguments,
                          ErrorKind kind) const {
-  throw_failure(kind,
-                cat("'", printable(function_unit(code).name),
-                    "' is called with the wrong number of arguments"),
-                cat(arguments), cat(static_cast<size_t>(code.params) - captures));
+  const FunctionUnit& function = function_unit(code);
+  std::vector<std::string> names;
+  for (size_t i = captures; i < function.params.size(); ++i) {
+    names.push_back(printable(function.params[i].name));
+  }
+  throw_failure(
+      kind, cat("'", printable(function.name), "' is called with the wrong number of arguments"),
+      cat(arguments), cat(names.size(), names.empty() ? "" : cat(": ", join_some(names))));
 }
 
 std::string Program::frame_text(const Op* op) const {
