@@ -156,7 +156,8 @@ void Machines::cancel(std::optional<unsigned long> thread) {
   {
     const nb::ft_lock_guard lock(mutex_);
     for (const auto& slot : slots_) {
-      if (slot->is_running && (!thread || slot->thread == *thread))
+      // A machine that runs no call may have made a function value that runs.
+      if (!thread || (slot->is_running && slot->thread == *thread))
         code |= tenon_machine_cancel(slot->machine.get());
     }
   }

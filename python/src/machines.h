@@ -44,7 +44,8 @@ class Machines {
     Machines& of_;
     Slot* const slot_;
   };
-  // Stops all running calls, or those on the thread of that identity (threading.get_ident).
+  // Stops all running calls, those of function values that earlier calls made included, or the
+  // machines' own call on the thread of that identity (threading.get_ident).
   void cancel(std::optional<unsigned long> thread = {});
   // The sums over the machines, but the greatest `call_peak`, and the number of machines.
   tenon_memory_stats memory(size_t* count);

@@ -449,7 +449,8 @@ class VirtualMachine(_Functions):
         return _submit.submit(self._machines, self[function], args, kwargs)
 
     def cancel(self) -> None:
-        """Stops the calls that run now, each with an ``ExecutionError``. May be called from any thread."""
+        """Stops the calls that run now, each with an ``ExecutionError``, and those of function values that this machine's
+        calls made, wherever they run. May be called from any thread."""
         self._machines.cancel()
 
     def memory_stats(self) -> dict[str, Any]:
