@@ -282,14 +282,7 @@ class Inference {
     decide(e, *options_.signatures);
     TypeRef result;
     for (size_t i = 0; i < e.arms.size(); ++i) {
-      TypeRef arm = block_type(e.arms[i]);
-      TypeRef both = result ? join(result, arm) : arm;
-      if (!both) {
-        throw Error(ErrorKind::Usage, "the arms of `match` give values of different types")
-            .found(to_text(result), "before")
-            .found(to_text(arm), cat("arm ", i + 1));
-      }
-      result = both;
+      result = join_arm(result, block_type(e.arms[i]), i);
     }
     return result;
   }

@@ -80,8 +80,11 @@ class Deciding {
     tree_.root = decide(rows, 0);
     const auto unreached = std::ranges::find(reached_, false);
     if (unreached != reached_.end()) {
-      fail(cat("arm ", unreached - reached_.begin() + 1,
-               " of match is never reached: the arms before it take every value that fits it"));
+      const auto arm = static_cast<size_t>(unreached - reached_.begin());
+      throw ArmError(arm,
+                     cat("arm ", arm + 1,
+                         " of match is never reached: the arms before it take every value that "
+                         "fits it"));
     }
     return std::move(tree_);
   }
@@ -351,6 +354,14 @@ std::vector<VarRef> variables_of(const Pattern& pattern) {
   Measure measure;
   add_variables(pattern, &measure, &out);
   return out;
+}
+
+TypeRef join_arm(const TypeRef& before, const TypeRef& arm, size_t index) {
+  TypeRef joined = before ? join(before, arm) : arm;
+  if (joined) return joined;
+  ArmError error(index, "the arms of `match` give values of different types");
+  error.found(to_text(arm), cat("arm ", index + 1)).expected(to_text(before), "the arms before");
+  throw error;
 }
 
 Array<TypeRef> constructor_parts(std::string_view constructor, const TypeRef& type,
