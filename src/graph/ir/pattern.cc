@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/ir/expected_text.h"
 #include "graph/ir/name_text.h"
 #include "support/poll.h"
 
@@ -364,6 +365,22 @@ TypeRef join_arm(const TypeRef& before, const TypeRef& arm, size_t index) {
   throw error;
 }
 
+namespace {
+
+// What may stand for a value of a type that has no constructors.
+std::string patterns_of(const TypeRef& type) {
+  if (const auto* tuple = type.as<TupleType>()) {
+    const std::vector<std::string> fields(tuple->fields.size(), "_");
+    return cat("(", tenon::join(fields, ", "), fields.size() == 1 ? ",)" : ")",
+               ", a variable or _");
+  }
+  if (is_boolean(type)) return "true, false, a variable or _";
+  const auto* scalar = type.as<ScalarType>();
+  return scalar && scalar->dtype.is_int() ? "an integer, a variable or _" : "a variable or _";
+}
+
+}  // namespace
+
 Array<TypeRef> constructor_parts(std::string_view constructor, const TypeRef& type,
                                  const Signatures& signatures) {
   const auto* adt = type.as<AdtType>();
@@ -375,6 +392,7 @@ Array<TypeRef> constructor_parts(std::string_view constructor, const TypeRef& ty
     if (definition) {
       for (const auto& c : definition->constructors) names.push_back(c->name.str());
     }
+    e.expected(names.empty() ? patterns_of(type) : some_of(names));
     suggest(&e, constructor, names);
     throw e;
   }
