@@ -494,6 +494,20 @@ nb::object data_object(Value value, const DataPlan& plan) {
   return nb::none();
 }
 
+bool is_opened_later(const DataPlan& plan) {
+  switch (plan.form) {
+    case Form::kLeaf:
+    case Form::kFunction:
+    case Form::kData:
+      return true;
+    case Form::kTuple:
+    case Form::kOption:
+      return std::ranges::all_of(plan.parts, [](const DataPlan* p) { return is_opened_later(*p); });
+    default:
+      return false;
+  }
+}
+
 bool is_data_value(nb::handle object) {
   if (PyObject_TypeCheck(object.ptr(), base_class())) return true;
   return is_class(object) && nb::hasattr(object, "_value");
