@@ -45,8 +45,7 @@ nb::object seen(Value value, const Parameter& as) {
 
 nb::object seen_result(const tenon_call_event& event, const Signature* signature) {
   Value result = Value::copy_of(*event.result);
-  if (event.before || !signature || signature->results.empty())
-    return to_python(std::move(result));
+  if (event.before || !signature || signature->results.empty()) return to_python(std::move(result));
   const std::vector<Parameter>& types = signature->results;
   if (types.size() == 1 && result.type_index() != TENON_ARRAY)
     return seen(std::move(result), types[0]);
