@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,6 +72,8 @@ nb::object new_function(Value value);
 // A function of a program, whose calls run on the given machines if these aren't null.
 nb::object function_of(const Program& program, const nb::str& name, const tenon_limits& limits,
                        std::shared_ptr<Machines> machines = {});
+// Those of all functions that the host may call, by name.
+std::map<std::string, Signature, std::less<>> signatures_of(const Program& program);
 // Of a dictionary with every field of tenon_limits but its size; a KeyError if one is missing.
 tenon_limits limits_of(const nb::dict& given);
 nb::object new_object(Value value);

@@ -79,6 +79,9 @@ Expected expected_of(const DataPlan& plan);
 // Python gets them read-only.
 Value data_value(nb::handle object, const DataPlan& plan);
 nb::object data_object(Value value, const DataPlan& plan);
+// Whether data_object takes the same time for all values of the type: lists, arrays and maps are
+// converted whole.
+bool is_opened_later(const DataPlan& plan);
 
 // Whether it is an instance of a constructor's class, or the class of a constructor without fields.
 bool is_data_value(nb::handle object);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "python/src/classes.h"
+#include "python/src/data.h"
 #include "python/src/error.h"
 #include "python/src/gil.h"
 
@@ -33,6 +34,41 @@ int action_of(nb::handle returned, tenon_any* result) {
   return nb::cast<int>(nb::int_(kind));
 }
 
+// A parameter's or result's value as an instrument gets it: with the names of constructors, unless
+// that takes the longer the larger the value is, since each call of a recursive function may get
+// it.
+nb::object seen(Value value, const Parameter& as) {
+  const DataPlan* plan = as.expected.plan;
+  if (!plan || !is_opened_later(*plan)) return to_python(std::move(value));
+  return data_object(std::move(value), *plan);
+}
+
+nb::object seen_result(const tenon_call_event& event, const Signature* signature) {
+  Value result = Value::copy_of(*event.result);
+  if (event.before || !signature || signature->results.empty()) return to_python(std::move(result));
+  const std::vector<Parameter>& types = signature->results;
+  if (types.size() == 1 && result.type_index() != TENON_ARRAY)
+    return seen(std::move(result), types[0]);
+  if (tenon_array_size(result.get()) != static_cast<int64_t>(types.size()))
+    return to_python(std::move(result));
+  nb::list out;
+  for (size_t i = 0; i < types.size(); ++i) {
+    Value item;
+    check(tenon_array_get(result.get(), i, item.out()));
+    out.append(seen(std::move(item), types[i]));
+  }
+  return nb::tuple(out);
+}
+
+// Null if the call isn't one of a function that the host knows.
+const Signature* signature_of(const Machines& machines, const tenon_call_event& event) {
+  if (event.kind != TENON_CALL_FUNCTION) return nullptr;
+  const auto found = machines.signatures().find(std::string_view(event.name.data, event.name.size));
+  const bool fits = found != machines.signatures().end() &&
+                    found->second.params.size() == static_cast<size_t>(event.arg_count);
+  return fits ? &found->second : nullptr;
+}
+
 int call_instrument(void* context, const tenon_call_event* event) {
   const WithGil acquired;
   if (!acquired) {
@@ -40,16 +76,21 @@ int call_instrument(void* context, const tenon_call_event* event) {
     return -1;
   }
   try {
+    const Machines& machines = *static_cast<const Machines*>(context);
+    const nb::object instrument = machines.instrument();
+    const Signature* const signature = signature_of(machines, *event);
     nb::list args;
     args.append(to_python(Value::copy_of(*event->function)));
     args.append(nb::str(event->name.data, event->name.size));
     args.append(nb::bool_(event->before != 0));
-    args.append(to_python(Value::copy_of(*event->result)));
+    args.append(seen_result(*event, signature));
     for (int32_t i = 0; i < event->arg_count; ++i) {
-      args.append(to_python(Value::copy_of(event->args[i])));
+      Value arg = Value::copy_of(event->args[i]);
+      args.append(signature ? seen(std::move(arg), signature->params[static_cast<size_t>(i)])
+                            : to_python(std::move(arg)));
     }
     const nb::object returned =
-        nb::steal(PyObject_CallObject(static_cast<PyObject*>(context), nb::tuple(args).ptr()));
+        nb::steal(PyObject_CallObject(instrument.ptr(), nb::tuple(args).ptr()));
     if (!returned.is_valid()) throw nb::python_error();
     return action_of(returned, event->result);
   } catch (...) {
@@ -75,11 +116,12 @@ nb::object memory_stats(Machines& machines) {
   return out;
 }
 
-// -1 with a waiting error. The machine borrows the callable, which its Machines owns: Python's
+// -1 with a waiting error. The machine borrows the Machines that own it and the callable: Python's
 // garbage collector then sees the only reference.
-int watch(const Value& machine, const nb::object& callable) {
-  return tenon_machine_set_instrument(machine.get(), callable.is_none() ? nullptr : call_instrument,
-                                      callable.ptr(), nullptr);
+int watch(const Value& machine, const Machines* machines) {
+  const bool is_watched = !machines->instrument().is_none();
+  return tenon_machine_set_instrument(machine.get(), is_watched ? call_instrument : nullptr,
+                                      const_cast<Machines*>(machines), nullptr);
 }
 
 // An instrument often refers to the tenon.VirtualMachine that it watches.
@@ -109,6 +151,8 @@ Machines::Machines(Program program, int32_t memory, const tenon_limits& limits, 
   slots_.push_back(std::move(made));
 }
 
+Machines::~Machines() = default;
+
 std::unique_ptr<Machines::Slot> Machines::make() const {
   auto made = std::make_unique<Slot>();
   tenon_machine_options options = TENON_MACHINE_DEFAULTS;
@@ -121,7 +165,7 @@ std::unique_ptr<Machines::Slot> Machines::make() const {
     if (tenon_machine_create_with(program_.value.get(), &options, made->machine.out()) != 0)
       return nullptr;
   }
-  if (!instrument_.is_none() && watch(made->machine, instrument_) != 0) return nullptr;
+  if (!instrument_.is_none() && watch(made->machine, this) != 0) return nullptr;
   return made;
 }
 
@@ -156,7 +200,8 @@ void Machines::cancel(std::optional<unsigned long> thread) {
   {
     const nb::ft_lock_guard lock(mutex_);
     for (const auto& slot : slots_) {
-      if (slot->is_running && (!thread || slot->thread == *thread))
+      // A machine that runs no call may have made a function value that runs.
+      if (!thread || (slot->is_running && slot->thread == *thread))
         code |= tenon_machine_cancel(slot->machine.get());
     }
   }
@@ -202,12 +247,15 @@ void Machines::set_instrument(nb::object instrument) {
   int code = 0;
   bool is_running = false;
   nb::object old = instrument;  // freed without the lock, since that may run code in Python
+  std::map<std::string, Signature, std::less<>> signatures;
+  if (!instrument.is_none()) signatures = signatures_of(program_);
   {
     const nb::ft_lock_guard lock(mutex_);
     is_running = std::ranges::any_of(slots_, [](const auto& slot) { return slot->is_running; });
     if (!is_running) {
       std::swap(instrument_, old);
-      for (const auto& slot : slots_) code |= watch(slot->machine, instrument_);
+      if (signatures_.empty()) signatures_.swap(signatures);
+      for (const auto& slot : slots_) code |= watch(slot->machine, this);
     }
   }
   if (is_running) {

@@ -1,8 +1,10 @@
 // The machines of a tenon.VirtualMachine.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "python/src/value.h"
@@ -10,6 +12,7 @@
 namespace tenon::python {
 
 class DataTypes;
+struct Signature;
 
 // A loaded program, and its data types in Python.
 struct Program {
@@ -28,6 +31,7 @@ class Machines {
 
  public:
   Machines(Program program, int32_t memory, const tenon_limits& limits, int32_t inter_op);
+  ~Machines();
 
   const Program& program() const { return program_; }
   const tenon_limits& limits() const { return limits_; }
@@ -44,7 +48,8 @@ class Machines {
     Machines& of_;
     Slot* const slot_;
   };
-  // Stops all running calls, or those on the thread of that identity (threading.get_ident).
+  // Stops all running calls, those of function values that earlier calls made included, or the
+  // machines' own call on the thread of that identity (threading.get_ident).
   void cancel(std::optional<unsigned long> thread = {});
   // The sums over the machines, but the greatest `call_peak`, and the number of machines.
   tenon_memory_stats memory(size_t* count);
@@ -53,6 +58,8 @@ class Machines {
   // A Python callable, or None; an error while a call runs.
   void set_instrument(nb::object instrument);
   const nb::object& instrument() const { return instrument_; }
+  // Of the program's functions by name, once an instrument was set.
+  const std::map<std::string, Signature, std::less<>>& signatures() const { return signatures_; }
 
  private:
   // A new machine, which runs nothing, or null with a waiting error.
@@ -69,6 +76,7 @@ class Machines {
   nb::ft_mutex mutex_;
   std::vector<std::unique_ptr<Slot>> slots_;
   nb::object instrument_ = nb::none();
+  std::map<std::string, Signature, std::less<>> signatures_;
 };
 
 }  // namespace tenon::python

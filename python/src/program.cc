@@ -239,6 +239,20 @@ nb::object function_of(const Program& program, const nb::str& given, const tenon
                            .name = std::move(name)});
 }
 
+std::map<std::string, Signature, std::less<>> signatures_of(const Program& program) {
+  std::map<std::string, Signature, std::less<>> out;
+  Value names;
+  check(tenon_program_functions(program.value.get(), names.out()));
+  for (int64_t i = 0; i < tenon_array_size(names.get()); ++i) {
+    Value name;
+    check(tenon_array_get(names.get(), static_cast<size_t>(i), name.out()));
+    std::string text(view_of(tenon_string_view(name.get())));
+    Signature signature = *signature_of(program, text.c_str());
+    out.emplace(std::move(text), std::move(signature));
+  }
+  return out;
+}
+
 namespace {
 
 nb::object function(const Program& program, const nb::str& name, const nb::dict& limits) {

@@ -449,7 +449,8 @@ class VirtualMachine(_Functions):
         return _submit.submit(self._machines, self[function], args, kwargs)
 
     def cancel(self) -> None:
-        """Stops the calls that run now, each with an ``ExecutionError``. May be called from any thread."""
+        """Stops the calls that run now, each with an ``ExecutionError``, and those of function values that this machine's
+        calls made, wherever they run. May be called from any thread."""
         self._machines.cancel()
 
     def memory_stats(self) -> dict[str, Any]:
@@ -480,6 +481,8 @@ class VirtualMachine(_Functions):
         value of the host), whether this is before the call, the result (None before the call), and the arguments. It returns None
         or ``VMInstrumentReturnKind.NO_OP`` to go on; before a call, ``SKIP_RUN`` skips it, whose result is then None, or
         the second item of a tuple ``(SKIP_RUN, result)``. A kernel's last arguments are the tensors that it writes to.
+        Arguments and results of the program's functions that are values of its data types have the classes of
+        ``executable.types``; lists and maps stay cells, since converting them takes time at every call.
         An exception ends the program's call and comes out of it.
 
         The instrument can't change while a call runs. A function that the host calls has no event, only those that it

@@ -564,3 +564,37 @@ def test_a_view_of_a_file_keeps_it_alive():
     del exe
     gc.collect()
     assert bytes(view) == expected
+
+
+def test_an_instrument_sees_data_by_the_names_of_constructors():
+    program = tenon.compile(
+        tenon.ir.parse("""
+            type tree { Leaf, Node(tree, i64, tree) }
+            fn @sum(%t: tree, %xs: list[i64]) -> (tree, i64) {
+              match %t {
+                Leaf => { (%t, 0) }
+                Node(%a, %x, %b) => {
+                  %l = @sum(%a, %xs)
+                  %r = @sum(%b, %xs)
+                  %s = add(%l.1, %r.1)
+                  %all = add(%s, %x)
+                  (%t, %all)
+                }
+              }
+            }
+            fn @main(%t: tree) -> i64 {
+              %xs = Cons(1, Nil)
+              %s = @sum(%t, %xs)
+              %s.1
+            }
+            """)
+    )
+    Leaf, Node = program.types.Leaf, program.types.Node
+    vm = tenon.VirtualMachine(program)
+    seen = []
+    vm.set_instrument(lambda func, name, before, result, *args: seen.append((name, before, result, args[0])))
+    tree = Node(Leaf, 1, Node(Leaf, 2, Leaf))
+    assert vm["main"](tree) == 3
+    assert seen[0] == ("sum", True, None, tree)
+    assert repr(seen[0][3]) == "Node(Leaf, 1, Node(Leaf, 2, Leaf))"
+    assert (False, (tree, 3)) in [(before, result) for _, before, result, _ in seen]

@@ -352,3 +352,36 @@ def test_threads_leave_no_exceptions_behind():
     on_threads(call, rounds=5)
     gc.collect()
     assert len(raised) == 5 * THREADS and not [ref() for ref in raised if ref()]
+
+
+def test_cancelling_stops_a_closure_that_a_call_made():
+    program = tenon.compile(
+        tenon.ir.parse("""
+            fn @spinner() -> fn(i64) -> i64 {
+              %f = fn(%n: i64) -> i64 { loop (%i: i64 = 0) while { less(%i, %n) } { add(%i, 1) } }
+              %f
+            }
+            """)
+    )
+    for limits in [None, tenon.Limits(fuel=1 << 60)]:
+        vm = tenon.VirtualMachine(program, limits=limits)
+        spin = vm["spinner"]()
+        stopped = threading.Event()
+        caught = []
+
+        def run(spin=spin, stopped=stopped, caught=caught):
+            try:
+                spin(10**12)
+            except tenon.ExecutionError as error:
+                caught.append(error.stopped_by)
+            stopped.set()
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        for _ in range(500):
+            vm.cancel()
+            if stopped.wait(0.02):
+                break
+        assert caught == ["cancel"]
+        thread.join()
+        assert spin(10) == 10

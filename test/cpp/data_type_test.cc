@@ -30,6 +30,32 @@ TEST(CppDataType, ConstructorsMakeAndTakeApartCells) {
   EXPECT_EQ(tree, node(leaf, 7, node(leaf, 8, leaf)));
 }
 
+TEST(CppDataType, AreTextByTheNamesOfConstructors) {
+  const Constructor leaf = program().constructor("Leaf"), node = program().constructor("Node");
+  const Cell tree = node(leaf, 1, node(leaf, 2, leaf));
+  EXPECT_EQ(tree.repr(), "cell(1, cell(0), 1, cell(1, cell(0), 2, cell(0)))");
+  const auto text = [](const Value& value, std::string_view type) {
+    return program().repr(value, type);
+  };
+  EXPECT_EQ(text(tree, "tree[i64]"), "Node(Leaf, 1, Node(Leaf, 2, Leaf))");
+  EXPECT_EQ(text(node(leaf, list({tree, Value(leaf)}), leaf), "tree[list[tree[i64]]]"),
+            "Node(Leaf, [Node(Leaf, 1, Node(Leaf, 2, Leaf)), Leaf], Leaf)");
+  EXPECT_EQ(text(Array{tree}, "(tree[i64],)"), "(Node(Leaf, 1, Node(Leaf, 2, Leaf)),)");
+  EXPECT_EQ(text(Array{leaf, leaf}, "array[tree[i64]]"), "[Leaf, Leaf]");
+  EXPECT_EQ(text(list({}), "list[i64]"), "[]");
+  EXPECT_EQ(text(Value(), "()"), "()");
+  EXPECT_EQ(text(Value(3), "i64"), "3");
+  // Of another type, and of a shape that no constructor makes.
+  EXPECT_EQ(text(tree, "list[i64]"), tree.repr());
+  EXPECT_EQ(text(Cell(7, {}), "tree[i64]"), "cell(7)");
+  EXPECT_THAT(caught<DamagedError>([&] { text(tree, "tree["); }), HasSubstr("wrongly"));
+  // A deep one is cut.
+  Cell deep = leaf();
+  for (int i = 0; i < 100'000; ++i) deep = node(deep, i, leaf);
+  EXPECT_THAT(text(deep, "tree[i64]"), testing::EndsWith("..."));
+  EXPECT_THAT(text(list(std::vector<int>(100'000)), "list[i64]"), testing::EndsWith("..."));
+}
+
 TEST(CppDataType, WrongConstructorsAndFieldsAreErrors) {
   EXPECT_THAT(caught<UsageError>([] { program().constructor("Nod"); }),
               AllOf(HasSubstr("have no constructor of this name"), HasSubstr("Nod")));

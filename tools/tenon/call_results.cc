@@ -179,13 +179,20 @@ void ShowFlags::print(const CallResults& results, FILE* to) const {
   // Values that share their parts would have a text of any length.
   size_t left = elements_ == INT64_MAX ? kMostFullText : kMostText;
   const DataTypes types(results.signature.types);
+  const vm::SignatureType& result = results.signature.result;
+  if (result.results().empty()) std::fprintf(to, "result: ()\n");
+  // Of several results, each is printed by itself; a tuple of one is no list of results.
+  const bool is_one = result.kind == vm::SignatureType::Kind::Tuple && result.parts.size() == 1;
   for (size_t i = 0; i < results.values.size(); ++i) {
     if (const Tensor tensor = ranked_tensor(results.values[i])) {
       print_top(results.names[i], tensor, to);
       continue;
     }
-    const std::string text = value_text(results.values[i], results.signature.result.results()[i],
-                                        types, elements_.value_or(kShownElements), left);
+    const Any& value = results.values[i];
+    const std::string text = is_one ? value_text(Array<Any>({value}), result, types,
+                                                 elements_.value_or(kShownElements), left)
+                                    : value_text(value, result.results()[i], types,
+                                                 elements_.value_or(kShownElements), left);
     left -= std::min(left, text.size());
     std::fprintf(to, "%s: %s\n", printable(results.names[i]).c_str(), text.c_str());
   }

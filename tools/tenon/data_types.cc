@@ -16,6 +16,7 @@
 #include "tools/tenon/number_text.h"
 #include "tools/tenon/tensor_store.h"
 #include "tools/tenon/tensor_text.h"
+#include "vm/isa/signature_match.h"
 
 namespace tenon::tool {
 
@@ -124,6 +125,7 @@ class DataParser {
     Ticker ticker;
     while (next) {
       std::optional<Any> done = begin(*next, &open);
+      if (done && next->kind == Kind::Tensor) require_fit(*done, *next, open);
       next = nullptr;
       for (; done && !open.empty() && !next; ticker.tick()) {
         open.back().items.push_back(std::move(*done));
@@ -145,12 +147,31 @@ class DataParser {
   }
 
  private:
+  // A value whose parts are being read.
+  struct Open {
+    const SignatureType* type;
+    const std::vector<SignatureType>* parts;  // types of the fields; null for elements
+    const SignatureType* element = nullptr;
+    int64_t tag = -1;  // of a cell; -1 for lists, arrays and tuples
+    std::vector<Any> items = {};
+  };
+
   [[noreturn]] void fail(const std::string& expected, const SignatureType& type) const {
     const std::string_view rest = text_.substr(std::min(at_, text_.size()));
     throw Error(ErrorKind::Usage, cat("not a value of type ", vm::to_text(type)))
         .found(rest.empty() ? "the end" : quoted(rest.substr(0, 40)), cat("column ", at_ + 1))
         .expected(expected);
   }
+  // The program checks its arguments, also those in tuples, but no tensors within arrays and cells.
+  void require_fit(const Any& tensor, const SignatureType& type,
+                   const std::vector<Open>& around) const {
+    const auto is_tuple = [](const Open& value) { return value.type->kind == Kind::Tuple; };
+    if (std::ranges::all_of(around, is_tuple) || vm::fits(type, tensor)) return;
+    throw Error(ErrorKind::Usage, cat("not a value of type ", vm::to_text(type)))
+        .found(vm::found_text(type, tensor), cat("column ", token_at_ + 1))
+        .expected(vm::to_text(type));
+  }
+
   static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
   void skip() {
     while (at_ < text_.size() && is_space(text_[at_])) ++at_;
@@ -165,7 +186,7 @@ class DataParser {
   // The text up to a comma or a closing bracket that isn't within brackets of its own.
   std::string_view token() {
     skip();
-    const size_t begin = at_;
+    const size_t begin = token_at_ = at_;
     for (int open = 0; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
       const bool opens = c == '(' || c == '[' || c == '{',
@@ -177,15 +198,6 @@ class DataParser {
     while (!out.empty() && is_space(out.back())) out.remove_suffix(1);
     return out;
   }
-
-  // A value whose parts are being read.
-  struct Open {
-    const SignatureType* type;
-    const std::vector<SignatureType>* parts;  // types of the fields; null for elements
-    const SignatureType* element = nullptr;
-    int64_t tag = -1;  // of a cell; -1 for lists, arrays and tuples
-    std::vector<Any> items = {};
-  };
 
   // The value, or nullopt after a bracket, where it is opened.
   std::optional<Any> begin(const SignatureType& type, std::vector<Open>* open) {
@@ -348,6 +360,7 @@ class DataParser {
   std::string_view text_;
   const DataTypes& types_;
   size_t at_ = 0;
+  size_t token_at_ = 0;  // where the last token begins
 };
 
 }  // namespace

@@ -76,18 +76,20 @@ bool is_tensor_text(std::string_view text) {
 
 Tensor parse_tensor(std::string_view text) {
   std::string literal(text);
-  const size_t type_end = text.find("] = ");
-  if (type_end != std::string_view::npos) {
+  const size_t type_end = std::min(text.find(']'), text.size() - 1) + 1;
+  const size_t equals = text.find_first_not_of(' ', type_end);
+  if (equals != std::string_view::npos && text[equals] == '=') {
     const bool brackets = text.ends_with(']');
-    const std::string_view elements = text.substr(type_end + 4);
+    const size_t begin = std::min(text.find_first_not_of(' ', equals + 1), text.size());
+    const std::string_view elements = text.substr(begin);
     if (elements.find("...") != std::string_view::npos) {
       throw Error(ErrorKind::Usage, "the text of a tensor leaves elements out")
           .found("...")
           .help("`tenon run --print full` prints all elements");
     }
     // As long as the text, so that columns in errors are those of the text.
-    literal = cat(text.substr(0, type_end + 1), brackets ? "   {" : "  {",
-                  elements.substr(brackets ? 1 : 0));
+    literal = cat(text.substr(0, type_end), std::string(begin - type_end - (brackets ? 0 : 1), ' '),
+                  '{', elements.substr(brackets ? 1 : 0));
     if (brackets) literal.pop_back();
     literal += '}';
   }

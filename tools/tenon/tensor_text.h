@@ -27,7 +27,8 @@ inline constexpr size_t kMostFullText = size_t{1} << 28;  // where a user asked 
 // Whether the text begins as that of a tensor does, which parse_tensor reads.
 bool is_tensor_text(std::string_view text);
 // The tensor of a literal of the language, "tensor[2; f32]{1, 2}", or of the text that value_text
-// makes of it, "tensor[2; f32] = [1, 2]", if that has all elements. Throws Usage for other text.
+// makes of it, "tensor[2; f32] = [1, 2]", with or without its spaces, if that has all elements.
+// Throws Usage for other text.
 Tensor parse_tensor(std::string_view text);
 
 // "tensor[2, 3; f32] = [0.1, 2.5, ...]" with at most `count` elements, also in tuples; data types

@@ -389,6 +389,7 @@ class Cell : public Value {
 
 namespace detail {
 
+<<<<<<< HEAD
 /// Whether a float of the dtype holds every bit of an integer of this magnitude.
 inline bool holds(DLDataType dtype, int64_t value) noexcept {
   const int digits = dtype.code == kDLBfloat ? 8
@@ -474,6 +475,104 @@ class FieldFit {
   }
 
   std::string place_;
+=======
+/// Prints values by their types. Values may be of any depth: no function calls itself for a part.
+class DataPrinter {
+ public:
+  explicit DataPrinter(const std::vector<TypeDefinition>& definitions)
+      : definitions_(definitions) {}
+
+  std::string text(const Value& value, const Type& type) {
+    std::string out;
+    pending_.push_back({"", value, type});
+    while (!pending_.empty() && out.size() < kMost) {
+      const Item item = std::move(pending_.back());
+      pending_.pop_back();
+      out += item.before;
+      if (item.type) print(item.value, *item.type, &out);
+    }
+    return pending_.empty() ? out : out + "...";
+  }
+
+ private:
+  /// Parts that several values share would have a text of any length.
+  static constexpr size_t kMost = size_t{1} << 16;
+  static constexpr std::string_view kListText = "list[T] { Nil, Cons(T, list[T]) }";
+
+  /// A text, and what is printed after it: a value, or nothing.
+  struct Item {
+    std::string before;
+    Value value;
+    std::optional<Type> type;
+  };
+
+  void print(const Value& value, const Type& type, std::string* out) {
+    const bool is_array = value.type_index() == TENON_ARRAY;
+    if (type.kind == Type::Kind::tuple && value.type_index() == TENON_NONE) {
+      *out += "()";
+    } else if (type.kind == Type::Kind::tuple && is_array) {
+      print_parts("(", items_of(value), type.parts, type.parts.size() == 1 ? ",)" : ")", out);
+    } else if (type.kind == Type::Kind::array && is_array) {
+      const std::vector<Value> items = items_of(value);
+      print_parts("[", items, std::vector<Type>(items.size(), type.parts[0]), "]", out);
+    } else if (type.kind != Type::Kind::data || !print_cell(value, type, out)) {
+      *out += value.repr();
+    }
+  }
+
+  /// As many as may be printed: each takes three characters.
+  static std::vector<Value> items_of(const Value& value) {
+    std::vector<Value> items(std::min(static_cast<size_t>(tenon_array_size(value.raw())), kMost));
+    for (size_t i = 0; i < items.size(); ++i)
+      check(tenon_array_get(value.raw(), i, items[i].out()));
+    return items;
+  }
+
+  /// "[1, 2]"; false for a list that no Nil ends.
+  bool print_list(Cell rest, const Type& element, std::string* out) {
+    std::vector<Value> items;
+    while (rest.tag() == kCons && rest.size() == 2 && items.size() < kMost) {
+      items.push_back(rest[0]);
+      const Value next = rest[1];
+      if (!Cell::accepts(next)) return false;
+      rest = Cell::unchecked(next);
+    }
+    if (items.size() < kMost && rest.tag() != kNil) return false;
+    const std::vector<Type> types(items.size(), element);
+    print_parts("[", items, types, "]", out);
+    return true;
+  }
+
+  /// False for a value that no constructor of the type can have made.
+  bool print_cell(const Value& value, const Type& type, std::string* out) {
+    const auto definition = std::ranges::find(definitions_, type.name, &TypeDefinition::name);
+    if (definition == definitions_.end() || !Cell::accepts(value)) return false;
+    const Cell cell = Cell::unchecked(value);
+    if (definition->text == kListText && type.parts.size() == 1)
+      return print_list(cell, type.parts[0], out);
+    if (cell.tag() < 0 || static_cast<size_t>(cell.tag()) >= definition->constructors.size())
+      return false;
+    const auto tag = static_cast<size_t>(cell.tag());
+    const std::vector<Type> types = definition->field_types(tag, type);
+    if (types.size() != cell.size()) return false;
+    *out += definition->constructors[tag].name;
+    const std::vector<Value> fields(cell.fields().begin(), cell.fields().end());
+    if (!fields.empty()) print_parts("(", fields, types, ")", out);
+    return true;
+  }
+
+  void print_parts(const char* open, const std::vector<Value>& parts,
+                   const std::vector<Type>& types, const char* close, std::string* out) {
+    *out += open;
+    pending_.push_back({close, {}, {}});
+    for (size_t i = std::min(parts.size(), types.size()); i-- > 0;) {
+      pending_.push_back({i > 0 ? ", " : "", parts[i], types[i]});
+    }
+  }
+
+  const std::vector<TypeDefinition>& definitions_;
+  std::vector<Item> pending_;  ///< the next one last
+>>>>>>> acceptfix
 };
 
 }  // namespace detail

@@ -151,6 +151,14 @@ class Program : public Value {
     throw UsageError("the program's data types have no constructor of this name",
                      {{"found", name}, {"expected", known}});
   }
+  /// A value of such a type (Parameter::type) as text, with the names of constructors:
+  /// "Node(Leaf, 1, Leaf)". What follows 64 KB is elided. Throws DamagedError for a text that is no
+  /// type.
+  std::string repr(const Value& value, std::string_view type) const {
+    return detail::DataPrinter(types()).text(value, Type::parse(type));
+  }
+  /// The value itself, without a type, as text.
+  using Value::repr;
   /// Throws UsageError for a name that the program doesn't export.
   Signature signature(const std::string& function = "main") const {
     int32_t params = 0, results = 0;

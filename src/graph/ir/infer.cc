@@ -211,7 +211,9 @@ class Inference {
         TypeRef t = type_of(c.closure);
         const auto* f = type_as<FunctionType>(t);
         if (!f) {
-          throw Error(ErrorKind::Usage, "the callee is not a function").found(to_text(t));
+          throw Error(ErrorKind::Usage, "the callee is not a function")
+              .found(to_text(t))
+              .expected("a value of a function type, such as fn(i64) -> i64");
         }
         return function_call(*f, c, "the closure");
       }
@@ -256,8 +258,8 @@ class Inference {
     TypeRef both = join(a, b);
     if (!both) {
       throw Error(ErrorKind::Usage, "the arms of `if` give values of different types")
-          .found(to_text(a), "then")
-          .found(to_text(b), "else");
+          .found(to_text(b), "else")
+          .expected(to_text(a), "then");
     }
     return both;
   }
@@ -282,24 +284,29 @@ class Inference {
     decide(e, *options_.signatures);
     TypeRef result;
     for (size_t i = 0; i < e.arms.size(); ++i) {
-      TypeRef arm = block_type(e.arms[i]);
-      TypeRef both = result ? join(result, arm) : arm;
-      if (!both) {
-        throw Error(ErrorKind::Usage, "the arms of `match` give values of different types")
-            .found(to_text(result), "before")
-            .found(to_text(arm), cat("arm ", i + 1));
-      }
-      result = both;
+      result = join_arm(result, block_type(e.arms[i]), i);
     }
     return result;
+  }
+
+  static std::string field_numbers(size_t count) {
+    return count == 0   ? "none: the tuple has no fields"
+           : count == 1 ? "0"
+                        : cat("0 to ", count - 1);
   }
 
   TypeRef field(const Field& e) {
     TypeRef t = type_of(e.tuple);
     const auto* u = type_as<TupleType>(t);
-    if (!u) throw Error(ErrorKind::Usage, "field access on a non-tuple").found(to_text(t));
+    if (!u) {
+      throw Error(ErrorKind::Usage, "field access on a non-tuple")
+          .found(to_text(t))
+          .expected("a tuple");
+    }
     if (e.index < 0 || e.index >= static_cast<int64_t>(u->fields.size())) {
-      throw Error(ErrorKind::Usage, cat("there is no field ", e.index)).found(to_text(t));
+      throw Error(ErrorKind::Usage, cat("there is no field ", e.index))
+          .found(to_text(t))
+          .expected(field_numbers(u->fields.size()));
     }
     return u->fields[static_cast<size_t>(e.index)];
   }

@@ -165,7 +165,9 @@ Dim InferContext::broadcast(const Dim& a, const Dim& b, const std::string& messa
   if (a == b || b.is_const(1) || proves_equal(a, b)) return a;
   if (a.is_const(1)) return b;
   if (a.is_const() && b.is_const()) {
-    fail(cat(message, ": ", to_text(a), " and ", to_text(b), " differ and neither is 1"));
+    throw Error(ErrorKind::Usage, cat("operator '", call_.callee, "': ", message, ": ", to_text(a),
+                                      " and ", to_text(b), " differ and neither is 1"))
+        .expected(cat("both ", to_text(a), ", both ", to_text(b), ", or one of them 1"));
   }
   require(CheckKind::kBroadcast, a, b, message);
   return bcast(a, b);

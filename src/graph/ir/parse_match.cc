@@ -45,7 +45,8 @@ ExprRef Parser::construct(const TypeRef& expected) {
 
 // match %x { Some(%y) => { %y } None => { 0 } }  match (%x, %y) { ... }
 ExprRef Parser::match(const TypeRef& expected) {
-  take();
+  const Token first_token = take();
+  std::vector<Token> arms;
   auto e = make<Match>();
   const bool of_tuple = peek().is("(") && !peek(1).is(")");
   e->value = of_tuple ? builder_.bind(tuple(nullptr)) : operand();
@@ -54,6 +55,7 @@ ExprRef Parser::match(const TypeRef& expected) {
   while (!accept("}")) {
     enter();
     builder_.begin_block();
+    arms.push_back(peek());
     e->patterns.push_back(pattern(type_of(e->value)));
     expect("=>", "between a pattern and its arm");
     const bool first = expected || e->arms.empty();
@@ -63,7 +65,19 @@ ExprRef Parser::match(const TypeRef& expected) {
     accept(",");
   }
   if (!whole) throw Lost{};
+  at(first_token, [&] { require_arms(*e, arms); });
   return e;
+}
+
+// Throws the errors of inference that concern an arm at that arm's token.
+void Parser::require_arms(const Match& match, const std::vector<Token>& arms) {
+  try {
+    decide(match, signatures_);
+    TypeRef type;
+    for (size_t i = 0; i < arms.size(); ++i) type = join_arm(type, type_of_arm(match.arms[i]), i);
+  } catch (const ArmError& error) {
+    throw Error(error).at(source_.span(arms[error.arm].begin));
+  }
 }
 
 // A host's variables are words in lower case.

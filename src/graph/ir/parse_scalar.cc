@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "graph/ir/expected_text.h"
 #include "graph/ir/kernel_words.h"
 #include "graph/ir/name_text.h"
 #include "loop/scalar.h"
@@ -173,7 +174,8 @@ int64_t ScalarParser::literal_bits(DataType dtype) {
     if (v != 0) p_.fail_at(at, cat("a literal of ", to_text(dtype), " is not 0"), "0");
     return 0;
   }
-  if (wrap_to(dtype, v) != v) p_.fail_at(at, cat(v, " doesn't fit ", to_text(dtype)));
+  if (wrap_to(dtype, v) != v)
+    p_.fail_at(at, cat(v, " doesn't fit ", to_text(dtype)), range_text(dtype));
   return v;
 }
 

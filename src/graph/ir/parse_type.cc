@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "graph/ir/expected_text.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
 #include "loop/dim_sum.h"
@@ -334,7 +335,10 @@ TypeRef Parser::plain_type() {
     std::vector<std::string> names = {"tensor", "shape", "array", "opaque", "fn",
                                       "bool",   "i64",   "f32",   "f64"};
     for (std::string_view name : type_vars_) names.emplace_back(name);
-    for (const auto& [name, _] : adt_arity_) names.emplace_back(name);
+    std::vector<std::string> own;
+    for (const auto& [name, _] : adt_arity_) own.emplace_back(name);
+    names.insert(names.end(), own.begin(), own.end());
+    e.expected(cat("a type such as i64 or tensor[n; f32], or a data type: ", some_of(own)));
     suggest_word(&e, t.text, kTypesElsewhere, names);
     throw e;
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "graph/ir/expected_text.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
 #include "graph/ir/referenced_file.h"
@@ -133,7 +134,7 @@ void Parser::element(DataType dtype, void* out) {
   Token first = peek();
   if (dtype == u64 && is_integer(first)) {
     const auto v = number_of<uint64_t>(first);
-    if (!v) fail("this number doesn't fit u64");
+    if (!v) fail("this number doesn't fit u64", range_text(u64));
     take();
     std::memcpy(out, &*v, sizeof *v);
     return;
@@ -141,7 +142,7 @@ void Parser::element(DataType dtype, void* out) {
   int64_t v = int_value("an element");
   bool fits =
       dtype == boolean ? v >= 0 && v < 256 : wrap_to(dtype, v) == v && !(dtype == u64 && v < 0);
-  if (!fits) fail_at(first, cat(v, " doesn't fit ", to_text(dtype)));
+  if (!fits) fail_at(first, cat(v, " doesn't fit ", to_text(dtype)), range_text(dtype));
   if (dtype == boolean) {
     *static_cast<uint8_t*>(out) = static_cast<uint8_t>(v);
   } else {

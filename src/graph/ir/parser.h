@@ -278,6 +278,7 @@ class Parser {
   // ---- data types and functions as values (parse_match.cc, parse_function.cc) ----
   ExprRef construct(const TypeRef& expected);
   ExprRef match(const TypeRef& expected);
+  void require_arms(const Match& match, const std::vector<Token>& arms);
   PatternRef pattern(const TypeRef& type);
   bool begins_variable() const;
   ExprRef function_literal();

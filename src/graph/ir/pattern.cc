@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/ir/expected_text.h"
 #include "graph/ir/name_text.h"
 #include "support/poll.h"
 
@@ -80,8 +81,11 @@ class Deciding {
     tree_.root = decide(rows, 0);
     const auto unreached = std::ranges::find(reached_, false);
     if (unreached != reached_.end()) {
-      fail(cat("arm ", unreached - reached_.begin() + 1,
-               " of match is never reached: the arms before it take every value that fits it"));
+      const auto arm = static_cast<size_t>(unreached - reached_.begin());
+      throw ArmError(arm,
+                     cat("arm ", arm + 1,
+                         " of match is never reached: the arms before it take every value that "
+                         "fits it"));
     }
     return std::move(tree_);
   }
@@ -353,6 +357,30 @@ std::vector<VarRef> variables_of(const Pattern& pattern) {
   return out;
 }
 
+TypeRef join_arm(const TypeRef& before, const TypeRef& arm, size_t index) {
+  TypeRef joined = before ? join(before, arm) : arm;
+  if (joined) return joined;
+  ArmError error(index, "the arms of `match` give values of different types");
+  error.found(to_text(arm), cat("arm ", index + 1)).expected(to_text(before), "the arms before");
+  throw error;
+}
+
+namespace {
+
+// What may stand for a value of a type that has no constructors.
+std::string patterns_of(const TypeRef& type) {
+  if (const auto* tuple = type.as<TupleType>()) {
+    const std::vector<std::string> fields(tuple->fields.size(), "_");
+    return cat("(", tenon::join(fields, ", "), fields.size() == 1 ? ",)" : ")",
+               ", a variable or _");
+  }
+  if (is_boolean(type)) return "true, false, a variable or _";
+  const auto* scalar = type.as<ScalarType>();
+  return scalar && scalar->dtype.is_int() ? "an integer, a variable or _" : "a variable or _";
+}
+
+}  // namespace
+
 Array<TypeRef> constructor_parts(std::string_view constructor, const TypeRef& type,
                                  const Signatures& signatures) {
   const auto* adt = type.as<AdtType>();
@@ -364,6 +392,7 @@ Array<TypeRef> constructor_parts(std::string_view constructor, const TypeRef& ty
     if (definition) {
       for (const auto& c : definition->constructors) names.push_back(c->name.str());
     }
+    e.expected(names.empty() ? patterns_of(type) : some_of(names));
     suggest(&e, constructor, names);
     throw e;
   }

@@ -20,6 +20,16 @@ Array<TypeRef> tuple_parts(const TypeRef& type);
 // Throws Usage unless the constant pattern can equal a value of `type`.
 void require_constant(const Pattern& pattern, const TypeRef& type);
 
+// What is wrong with one arm of a match.
+struct ArmError : Error {
+  ArmError(size_t index, std::string_view message) : Error(ErrorKind::Usage, message), arm(index) {}
+  size_t arm;  // its index
+};
+
+// The type of the arms before arm `index`, null for the first, joined with that arm's. Throws
+// ArmError if they have no common supertype.
+TypeRef join_arm(const TypeRef& before, const TypeRef& arm, size_t index);
+
 // A part of the matched value: the value itself, or a field of another part.
 struct MatchedPart {
   uint32_t parent = 0, field = 0;  // both 0 for the value itself, which is part 0
@@ -56,8 +66,8 @@ struct DecisionTree {
 
 // How an arm is chosen: the first whose pattern fits. The algorithm is Maranget's ("Compiling
 // Pattern Matching to Good Decision Trees", 2008), testing the leftmost part that the first arm
-// needs. Throws Usage if a pattern doesn't fit the value's type or what it binds, if no arm covers
-// some value, which the error shows, or if an arm is never reached; Unsupported beyond
+// needs. Throws Usage if a pattern doesn't fit the value's type or what it binds, or if no arm
+// covers some value, which the error shows; ArmError if an arm is never reached; Unsupported beyond
 // kMaxDecisions.
 DecisionTree decide(const Match& match, const Signatures& signatures);
 inline constexpr size_t kMaxDecisions = 100'000;

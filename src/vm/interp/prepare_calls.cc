@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <vector>
 
 #include "device/preparation.h"
 #include "object/file_bytes.h"
@@ -11,8 +12,6 @@
 
 namespace tenon::vm {
 namespace {
-
-constexpr size_t kMostArguments = 64;
 
 // What all of it may take at most, since nobody has called anything yet; the machine's own limits
 // hold, too. Fuel ends loops, whose conditions kernels would compute.
@@ -78,15 +77,13 @@ Any argument_for(const SignatureType& type) {
 }
 
 [[gnu::cold]] void Machine::prepare_call(const FunctionCode& code, const Account& account) {
-  Any zeros[kMostArguments];
-  Any* end = zeros;
+  std::vector<Any> zeros;
   for (const Param& param : home_->function_unit(code).params) {
-    if (end == std::end(zeros)) return;
-    *end = argument_for(param.type);
-    if (end++->is_none()) return;
+    zeros.push_back(argument_for(param.type));
+    if (zeros.back().is_none()) return;
   }
-  const AnyView* const first = zeros;
-  call_code(*home_, code, {}, {first, static_cast<const AnyView*>(end)}, account);
+  const AnyView* const first = zeros.data();
+  call_code(*home_, code, {}, {first, zeros.size()}, account);
 }
 
 [[gnu::cold]] void Machine::prepare_calls() {

@@ -312,16 +312,19 @@ void Program::fail_arity(const FunctionCode& code, size_t captures, size_t argum
       cat(arguments), cat(names.size(), names.empty() ? "" : cat(": ", join_some(names))));
 }
 
+const CodeSpan* Program::span_at(const FunctionUnit& function, uint32_t offset) {
+  const auto after = std::ranges::upper_bound(function.spans, offset, {}, &CodeSpan::offset);
+  return after == function.spans.begin() ? nullptr : &after[-1];
+}
+
 std::string Program::frame_text(const Op* op) const {
   uint32_t offset = 0;
   const FunctionCode* code = decoded_.locate(op, &offset);
   if (!code) return "the host";
   const FunctionUnit& f = function_unit(*code);
   std::string out = printable(f.name);
-  auto span = std::upper_bound(f.spans.begin(), f.spans.end(), offset,
-                               [](uint32_t at, const CodeSpan& s) { return at < s.offset; });
-  if (span != f.spans.begin()) {
-    std::string text = to_text(unit_.spans[(span - 1)->span]);
+  if (const CodeSpan* span = span_at(f, offset)) {
+    std::string text = to_text(unit_.spans[span->span]);
     if (!text.empty()) out += cat(" at ", printable(text));
   }
   Instruction in;

@@ -100,6 +100,8 @@ class Program : public Object {
 
   // A backtrace line for an op: "fused_add at net.tn:12:3, instruction 17: call_packed".
   std::string frame_text(const Op* op) const;
+  // Where the function's instruction at that offset comes from; null if the file doesn't tell.
+  static const CodeSpan* span_at(const FunctionUnit& function, uint32_t offset);
 
   // Whether there is nothing left to prepare for that many threads (Limits::threads): the program
   // uses no library, or a machine has already begun to.

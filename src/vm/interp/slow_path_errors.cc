@@ -76,6 +76,14 @@ struct Place {
 // Values are traced through so many fields within each other; a hostile program may have millions.
 constexpr int kDeepestField = 64;
 
+// Whether two instructions come from the same place of the program's text, as far as that is known.
+// A value's declared type is checked where the value comes from, and a match that the program
+// itself makes of it has a place of its own.
+[[gnu::cold]] bool is_same_place(const FunctionUnit& unit, uint32_t a, uint32_t b) {
+  const CodeSpan *x = Program::span_at(unit, a), *y = Program::span_at(unit, b);
+  return !x || !y || x->span == y->span;
+}
+
 // What is wrong with a value that didn't come in as an argument: names the packed function whose
 // result it is, or a field of it.
 [[gnu::cold]] std::string other_misfit(Machine& m, const Op& op) {
@@ -83,11 +91,13 @@ constexpr int kDeepestField = 64;
   const ValueRef& ref = matched(op);
   auto reg = static_cast<uint32_t>(ref.reg);
   int64_t field = -1;
+  const uint32_t here = place.offset;
   const char* what = "a value does not match what the program expects here";
   for (int depth = 0; depth < kDeepestField && place.unit && !ref.constant; ++depth) {
     const Source source = source_of(*place.unit, reg, place.offset);
     const Instruction& in = source.writer;
     if (source.kind != Source::Kind::Instruction) break;
+    if (depth == 0 && !is_same_place(*place.unit, source.offset, here)) break;
     if (in.opcode() == Opcode::CallPacked) {
       const uint32_t callee = in.arg(operand(Opcode::CallPacked, "callee")).index();
       return returned_text(m.running_program().unit().packed[callee].name, field,
