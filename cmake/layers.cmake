@@ -11,7 +11,7 @@
 # optimises the runtime's shared library as a whole when it links it, which makes it a twelfth smaller.
 # bench/vm and scripts/runtime-size measure the result.
 set(TENON_FAST_SOURCES
-  src/c_api/lifetime.cc src/library/argument/argument.cc
+  src/c_api/lifetime.cc src/library/argument/argument.cc src/vm/interp/values.cc
   src/object/cell.cc src/object/function.cc src/object/object.cc src/object/shape.cc src/object/tensor.cc
   src/support/keyed_hash.cc src/vm/executable/hash.cc
   src/vm/interp/call_path.cc src/vm/interp/dispatch.cc src/vm/interp/machine.cc

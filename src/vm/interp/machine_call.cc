@@ -52,20 +52,9 @@ Any Machine::call(std::string_view function, std::span<const AnyView> args) {
   return call(home_->exported(function), args);
 }
 
-[[noreturn, gnu::cold]] static void fail_arity(const FunctionUnit& unit, size_t arguments) {
-  std::vector<std::string> wanted;
-  for (const Param& p : unit.params) wanted.push_back(printable(cat(p.name, ": ", p.type)));
-  throw_misuse(cat("function '", printable(unit.name),
-                   "' is called with the wrong "
-                   "number of arguments"),
-               cat(arguments), cat(unit.params.size(), " (", join(wanted, ", "), ")"));
-}
-
 const FunctionCode& Machine::callable(uint32_t function_index, size_t arguments) const {
   const FunctionCode& code = home_->code(function_index);
-  const FunctionUnit& unit = home_->function_unit(code);
-  if (arguments != unit.params.size()) [[unlikely]]
-    fail_arity(unit, arguments);
+  home_->check_arity(code, 0, arguments, ErrorKind::Usage);
   return code;
 }
 

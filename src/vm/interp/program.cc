@@ -115,19 +115,6 @@ Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
   return program;
 }
 
-namespace {
-
-constexpr std::string_view kTrust =
-    "load it as trusted (without --untrusted) if you trust its sender as for any program";
-
-std::string required_libraries(const Unit& unit) {
-  std::vector<std::string> names;
-  for (const std::string& name : unit.libraries) names.push_back(printable(name));
-  return cat("the required ", names.size() == 1 ? "library " : "libraries ", join(names, ", "));
-}
-
-}  // namespace
-
 // Refuses what an untrusted file must not have: libraries, and native kernels without their
 // computes; and shared objects.
 void Program::refuse_native() const {
@@ -137,17 +124,18 @@ void Program::refuse_native() const {
   const bool can_keep_computes =
       std::ranges::all_of(unit_.libraries, [](const auto& name) { return name == "onednn"; });
   throw failure(ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"),
-                unit_.shared_code         ? "a shared object, which is native code"
-                : unit_.libraries.empty() ? "native code without its computes"
-                                          : required_libraries(unit_),
+                unit_.shared_code ? "a shared object, which is native code"
+                : unit_.libraries.empty()
+                    ? "native code without its computes"
+                    : cat("the required library ", printable(join(unit_.libraries, ", "))),
                 "bytecode that calls functions registered for files, and kernels as computes")
       .help(can_keep_computes
-                ? cat("compile it to a .tnx file with --keep-computes (keep_computes=True in "
-                      "Python), or ",
-                      kTrust)
-                : cat("a program that needs a library can't be an untrusted file, not with "
-                      "--keep-computes either: ",
-                      kTrust));
+                ? "compile it to a .tnx file with --keep-computes (keep_computes=True in Python), "
+                  "or load it as trusted (without --untrusted) if you trust its sender as for any "
+                  "program"
+                : "a program that needs a library can't be an untrusted file, not with "
+                  "--keep-computes either: load it as trusted (without --untrusted) if you trust "
+                  "its sender as for any program");
 }
 
 // Compiles the file's computes for this machine; the file's own native code is ignored.
@@ -238,8 +226,8 @@ void Program::link_packed(const ProgramOptions& options) {
                 cat(name_, " calls functions that ",
                     options.trusted ? "aren't registered" : "untrusted files may not call"),
                 cat("no ", join_some(missing)))
-      .help(options.trusted ? std::string("register them before you load it")
-                            : cat("register them with TENON_FOR_FILES, or ", kTrust));
+      .help(options.trusted ? "register them before you load it"
+                            : "register them with TENON_FOR_FILES, or load it as trusted");
 }
 
 std::unique_ptr<PackedTarget> Program::kernel_target(const std::string& name) const {
@@ -303,13 +291,15 @@ Error unknown_function(std::string_view program, std::string_view function,
 void Program::fail_arity(const FunctionCode& code, size_t captures, size_t arguments,
                          ErrorKind kind) const {
   const FunctionUnit& function = function_unit(code);
-  std::vector<std::string> names;
+  std::vector<std::string> wanted;
   for (size_t i = captures; i < function.params.size(); ++i) {
-    names.push_back(printable(function.params[i].name));
+    const Param& p = function.params[i];
+    wanted.push_back(printable(cat(p.name, ": ", p.type)));
   }
   throw_failure(
-      kind, cat("'", printable(function.name), "' is called with the wrong number of arguments"),
-      cat(arguments), cat(names.size(), names.empty() ? "" : cat(": ", join_some(names))));
+      kind,
+      cat("function '", printable(function.name), "' is called with the wrong number of arguments"),
+      cat(arguments), cat(wanted.size(), " (", join(wanted, ", "), ")"));
 }
 
 const CodeSpan* Program::span_at(const FunctionUnit& function, uint32_t offset) {
