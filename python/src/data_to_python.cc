@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "python/src/classes.h"
@@ -128,6 +129,20 @@ nb::object data_object(Value value, const DataPlan& plan) {
       return cell_object(std::move(value), plan);
   }
   return nb::none();
+}
+
+bool is_opened_later(const DataPlan& plan) {
+  switch (plan.form) {
+    case Form::kLeaf:
+    case Form::kFunction:
+    case Form::kData:
+      return true;
+    case Form::kTuple:
+    case Form::kOption:
+      return std::ranges::all_of(plan.parts, [](const DataPlan* p) { return is_opened_later(*p); });
+    default:
+      return false;
+  }
 }
 
 }  // namespace tenon::python

@@ -389,7 +389,6 @@ class Cell : public Value {
 
 namespace detail {
 
-<<<<<<< HEAD
 /// Whether a float of the dtype holds every bit of an integer of this magnitude.
 inline bool holds(DLDataType dtype, int64_t value) noexcept {
   const int digits = dtype.code == kDLBfloat ? 8
@@ -475,7 +474,8 @@ class FieldFit {
   }
 
   std::string place_;
-=======
+};
+
 /// Prints values by their types. Values may be of any depth: no function calls itself for a part.
 class DataPrinter {
  public:
@@ -572,7 +572,6 @@ class DataPrinter {
 
   const std::vector<TypeDefinition>& definitions_;
   std::vector<Item> pending_;  ///< the next one last
->>>>>>> acceptfix
 };
 
 }  // namespace detail
