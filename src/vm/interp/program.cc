@@ -123,12 +123,14 @@ void Program::refuse_native() const {
   // Computes replace oneDNN and kernels, but no function of another library.
   const bool can_keep_computes =
       std::ranges::all_of(unit_.libraries, [](const auto& name) { return name == "onednn"; });
-  throw failure(ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"),
-                unit_.shared_code ? "a shared object, which is native code"
-                : unit_.libraries.empty()
-                    ? "native code without its computes"
-                    : cat("the required library ", printable(join(unit_.libraries, ", "))),
-                "bytecode that calls functions registered for files, and kernels as computes")
+  throw failure(
+      ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"),
+      unit_.shared_code ? "a shared object, which is native code"
+      : unit_.libraries.empty()
+          ? "native code without its computes"
+          : cat(unit_.libraries.size() == 1 ? "the required library " : "the required libraries ",
+                printable(join(unit_.libraries, ", "))),
+      "bytecode that calls functions registered for files, and kernels as computes")
       .help(can_keep_computes
                 ? "compile it to a .tnx file with --keep-computes (keep_computes=True in Python), "
                   "or load it as trusted (without --untrusted) if you trust its sender as for any "
