@@ -304,7 +304,7 @@ TEST_P(RandomOperators, ComputeTheSameOnTheMachine) {
   };
   for_each_program(evaluator, compare);
   EXPECT_GT(compared, 500);
-  for (uint64_t seed = 0; seed < 24 && !HasFatalFailure(); ++seed) {
+  for (uint64_t seed = 0; seed < 36 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE(cat("library, seed ", seed));
     const Program program = library_program(seed, GetParam());
     compare(program, evaluate(evaluator, program.module, program.inputs));
