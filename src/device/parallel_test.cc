@@ -223,7 +223,7 @@ TEST(Parallel, StopsBetweenPortionsWithTheCall) {
     void discount_memory(size_t) override {}
     void fail_memory(size_t) override { throw Error(ErrorKind::Runtime, "over the limit"); }
     void poll() override {
-      if (++polls == 5) throw Error(ErrorKind::Runtime, "stopped");
+      if (++polls >= 5) throw Error(ErrorKind::Runtime, "stopped");
     }
     Ref<StorageObj> allocate(size_t, size_t) override { return {}; }
     bool may_write(const Tensor&) const override { return true; }
