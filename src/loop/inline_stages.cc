@@ -46,7 +46,7 @@ struct Uses {
   int sites = 0;  // loads of different places
   bool repeated = false;
   bool is_factor = true;  // all are factors of sums of products
-  bool in_words = false;  // by a sum of dot products of bytes, which reads four elements at once
+  bool in_words = false;  // by a sum of dot products of bytes, four neighbours at once
 };
 
 // Whether the stage sums products of which `load` is a factor.
@@ -69,9 +69,15 @@ bool widens(const Stage& s) {
   return narrow;
 }
 
-bool sums_words(const Stage& s) {
-  return s.kind == StageKind::kReduce && s.body->kind == ExprKind::kBinary &&
-         static_cast<const Binary&>(*s.body).op == BinaryOp::kByteDot;
+// Whether `load` is a byte of a word that a sum of dot products reads, with its neighbours in
+// memory.
+bool reads_word(const Stage& s, const Load& load) {
+  if (s.kind != StageKind::kReduce || s.body->kind != ExprKind::kBinary ||
+      static_cast<const Binary&>(*s.body).op != BinaryOp::kByteDot || load.indices.empty()) {
+    return false;
+  }
+  return std::ranges::any_of(
+      s.reduce_axes, [&](const Ref<const Var>& v) { return depends_on(load.indices.back(), v); });
 }
 
 class Inliner {
@@ -83,7 +89,7 @@ class Inliner {
         if (same_as_last(*s, l)) return;
         ++u.sites;
         u.is_factor = u.is_factor && has_factor(*s, l);
-        u.in_words = u.in_words || sums_words(*s);
+        u.in_words = u.in_words || reads_word(*s, l);
         u.repeated = u.repeated || s->kind == StageKind::kScan || repeats(*s, l.indices);
       });
     }

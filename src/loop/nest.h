@@ -85,10 +85,14 @@ StmtRef schedule_reduction(Work w, const ScheduleOptions& options, bool parallel
 
 // A sum of products of two operands, each with axes of the result that the other lacks: a matrix
 // product or a convolution. `after` are stages that turn the sum at a point, the variable `sum`,
-// into results at the same point; they share w's axes. Null if `w` isn't such a sum or is too small
-// to gain.
+// into results at the same point; they share w's axes, and there is at least one. Null if `w` isn't
+// such a sum or is too small to gain.
 StmtRef schedule_contraction(Work w, const Ref<const Var>& sum, std::vector<Work> after,
                              const ScheduleOptions& options);
 bool is_contraction(const Stage& s);
+// A sum of dot products of bytes over windows that slide along the last axis but one, each channel
+// with weights of its own. `after` as above. Null if `w` isn't such a sum.
+StmtRef schedule_windows(Work w, const Ref<const Var>& sum, std::vector<Work> after,
+                         const ScheduleOptions& options);
 
 }  // namespace tenon::loop

@@ -603,15 +603,6 @@ bool is_contraction(const Stage& s) {
 
 StmtRef schedule_contraction(Work w, const Ref<const Var>& sum, std::vector<Work> after,
                              const ScheduleOptions& options) {
-  if (after.empty()) {
-    Work a;
-    a.axes = w.axes;
-    a.out = w.out;
-    a.body = cast(w.out->dtype, sum);
-    a.offset = w.offset;
-    a.inside = w.inside;
-    after.push_back(std::move(a));
-  }
   return ContractionSchedule(std::move(w), sum, std::move(after), options).run();
 }
 

@@ -161,9 +161,19 @@ class StageSchedule {
       a.offset = flat_offset(out->shape, {a.offset}, w.vars());
       after.push_back(std::move(a));
     }
-    // If nothing reads the sum or what follows from it, the nest still writes the sum.
-    if (after.empty()) unwritten.erase(s.out.get());
-    StmtRef nest = schedule_contraction(std::move(w), sum, std::move(after), options_);
+    if (after.empty()) {
+      // If nothing reads the sum or what follows from it, the nest still writes the sum.
+      unwritten.erase(s.out.get());
+      Work a;
+      a.axes = w.axes;
+      a.out = w.out;
+      a.body = cast(w.out->dtype, sum);
+      a.offset = w.offset;
+      a.inside = w.inside;
+      after.push_back(std::move(a));
+    }
+    StmtRef nest = schedule_windows(w, sum, after, options_);
+    if (!nest) nest = schedule_contraction(std::move(w), sum, std::move(after), options_);
     if (nest) scratch_.insert(unwritten.begin(), unwritten.end());
     return {nest, end};
   }

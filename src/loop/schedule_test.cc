@@ -663,6 +663,31 @@ TEST(Schedule, WordsOfBytes) {
   }
 }
 
+// A window's words stay, shifted by what is new at each place, for every stride that leaves some of
+// them; other windows are read anew.
+TEST(Schedule, WindowsOfWordsSlide) {
+  Agreement a;
+  for (const int64_t stride : {1, 2, 3, 4}) {
+    for (const int64_t words : {1, 2}) {
+      for (const int64_t pad : {0, 2}) {
+        for (const int64_t channels : {8, 36, 6}) {
+          const SlidingWords s = {5, 12, channels, 2, words, stride, pad};
+          SCOPED_TRACE(cat("stride ", stride, ", ", words, " words, ", channels, " channels"));
+          const ComputeRef c = sliding_words(s, Dim(s.rows));
+          const std::vector<Tensor> inputs = {a.random({s.rows, s.places, channels}, u8),
+                                              a.random({s.height, words, channels}, i32),
+                                              a.random({channels}, i32)};
+          a.check(c, inputs, 0);
+          a.check(sliding_words(s, n), inputs, 0);
+          const bool slides = stride < 4 && channels % 4 == 0;
+          EXPECT_EQ(to_text(*lower(*c, "k", {})).find("window") != std::string::npos, slides)
+              << to_text(*lower(*c, "k", {}));
+        }
+      }
+    }
+  }
+}
+
 // 37 columns in panels of 16, the last of which has 11 more.
 TEST(Schedule, ColumnsBeyondTheLastAreNotStored) {
   Agreement a;

@@ -110,6 +110,36 @@ TEST(ScheduleEmit, DotProductsOfBytesAreExact) {
   }
 }
 
+TEST(ScheduleEmit, SlidingWindowsOfWordsAreExact) {
+  std::mt19937 rng(8);
+  for (const char* cpu : {"x86-64", "x86-64-v3", "x86-64-v4", "native"}) {
+    const Target target = parse_target(cpu);
+    if (!runs_here(target)) continue;
+    for (const int64_t channels : {4, 24, 60, 192, 200}) {
+      for (const int64_t stride : {1, 2, 3}) {
+        for (const int64_t words : {1, 2}) {
+          SCOPED_TRACE(
+              cat(cpu, " ", channels, " channels, stride ", stride, ", ", words, " words"));
+          const loop::SlidingWords s = {9, 14, channels, 3, words, stride, 1};
+          const ComputeRef c = loop::sliding_words(s, Dim(s.rows));
+          ScheduleOptions options;
+          options.target = target.facts();
+          const Tensor x = random_bits(u8, {s.rows, s.places, channels}, &rng),
+                       w = random_bits(i32, {s.height, words, channels}, &rng),
+                       bias = random_bits(i32, {channels}, &rng);
+          const KernelRef kernel = lower(*c, "sums", options);
+          EXPECT_NE(to_text(*kernel).find("window"), std::string::npos);
+          Tensor y = Tensor::empty(
+              {(s.rows - 1) / stride + 1, (s.places + 2 - 4 * words) / stride + 1, channels}, i32);
+          OpenedKernels opened(compile_kernels({kernel}, target));
+          ASSERT_EQ(opened.call("sums", {x, w, bias, y}), 0);
+          expect_close(y, evaluate(*c, {x, w, bias})[0], 0);
+        }
+      }
+    }
+  }
+}
+
 void compare(unsigned first, unsigned end, const Target& target,
              ScheduleLevel level = ScheduleLevel::kShaped) {
   Array<KernelRef> kernels;

@@ -126,7 +126,26 @@ TEST(MatmulWords, TypeErrorsNameTheAxes) {
             "operator 'matmul_words': 'columns' and those of all panels: 5 is greater than 4");
 }
 
-// Around x is `padding`, which is what a zero point is in the definition.
+// Expects the convolution with weights `w` of a trial's x, where what is around x is operand 2: a
+// zero point in the definition, whose product with the sum of the weights is subtracted there.
+void expect_convolution(const Trial& t, const Tensor& w, Attrs attributes) {
+  attributes.set("layout", Any(String(kChannelsLast)));
+  for (const char* name : {"strides", "pads", "dilations"}) {
+    attributes.set(name, t.attrs.at(name));
+  }
+  Tensor want = run("conv_integer", {t.operands[0], w, t.operands[2], Tensor()}, attributes);
+  if (!t.operands[2]) return expect_equal(t.results[0], Nd(want));
+  Nd expected(want);
+  const Nd weights(w);
+  const double zero = Nd(t.operands[2]).data[0];
+  for_each_index(expected.shape, [&](const Index& i) {
+    for_each_index(weights.shape, [&](const Index& k) {
+      if (k.back() == i.back()) expected.at(i) += zero * weights.at(k);
+    });
+  });
+  expect_equal(t.results[0], expected);
+}
+
 TEST(ConvWords, OfPackedWeightsIsTheConvolutionOfIntegers) {
   try_samples("conv_words", 150, [](const Trial& t) {
     const Nd words(t.operands[1]);
@@ -142,22 +161,40 @@ TEST(ConvWords, OfPackedWeightsIsTheConvolutionOfIntegers) {
       at.back() = i.back() % words.shape.back();
       w.data_as<int8_t>()[places.offset(i)] = byte_of(words, at, i[i.size() - 2]);
     });
-    Attrs attributes = attrs({{"layout", Any(String(kChannelsLast))}});
-    for (const char* name : {"strides", "pads", "dilations"}) {
-      attributes.set(name, t.attrs.at(name));
-    }
-    Tensor want = run("conv_integer", {t.operands[0], w, t.operands[2], Tensor()}, attributes);
-    if (!t.operands[2]) return expect_equal(t.results[0], Nd(want));
-    // The product less that of the zero point and the sum of the weights.
-    Nd expected(want);
-    const double zero = Nd(t.operands[2]).data[0];
-    for_each_index(expected.shape, [&](const Index& i) {
-      for_each_index(shape, [&](const Index& k) {
-        if (k.back() == i.back()) expected.at(i) += zero * Nd(w).at(k);
-      });
-    });
-    expect_equal(t.results[0], expected);
+    expect_convolution(t, w, {});
   });
+}
+
+// Each channel has its own filter, whose places along the last spatial axis are bytes of words.
+TEST(DepthwiseWords, OfPackedWeightsIsTheConvolutionOfIntegers) {
+  try_samples("depthwise_words", 150, [](const Trial& t) {
+    const Nd words(t.operands[1]);
+    Index shape = words.shape;
+    shape[shape.size() - 2] *= 4;
+    shape.insert(shape.end() - 1, 1);
+    Tensor w = Tensor::empty(shape, i8);
+    const Nd places(shape);
+    for_each_index(shape, [&](const Index& i) {
+      Index at = i;
+      at.erase(at.end() - 2);
+      w.data_as<int8_t>()[places.offset(i)] = byte_of(words, at, at[at.size() - 2]);
+    });
+    expect_convolution(t, w, attrs({{"groups", shape.back()}}));
+  });
+}
+
+TEST(DepthwiseWords, TypeErrorsNameTheOperands) {
+  const auto error = [](std::vector<Dim> words) {
+    return type_error("depthwise_words",
+                      {tensor_type(u8, {1, 8, 8, 6}), tensor_type(i32, words), unit_type()});
+  };
+  EXPECT_EQ(error({3, 1, 5}),
+            "operator 'depthwise_words': channels of 'x' and of 'words': 6 and 5 differ");
+  EXPECT_EQ(error({3, 1, 1, 6}),
+            "operator 'depthwise_words': operand 'words' has rank 4, expected 3");
+  EXPECT_EQ(
+      error({3, 3, 6}),
+      "operator 'depthwise_words': the kernel fits spatial axis 1 of 'x': 12 is greater than 8");
 }
 
 }  // namespace

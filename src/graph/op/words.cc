@@ -6,6 +6,8 @@
 //   matmul_words   a[..., d] and these words without k..., as matrices of `columns` columns
 //   conv_words     channels-last x and these words, where k... are the kernel's places and d the
 //                  channels of x
+//   depthwise_words  channels-last x and these words in one panel, without its axis, where k... and
+//                  d are the kernel's places and n the channels of x, each of which has its own
 //
 // Where d or n ends, words have zeros.
 #include "graph/op/families.h"
@@ -194,23 +196,39 @@ std::vector<Dim> kernel_of(const std::vector<Dim>& words) {
   return std::vector<Dim>(words.begin() + 1, words.end() - 2);
 }
 
-TypeRef infer_conv_words(InferContext& cx) {
-  const TensorType &x = cx.tensor(0), &words = cx.tensor(1);
+// x and words of `words_rank` more axes than x has; padding of one element.
+void require_image(InferContext& cx, int32_t words_rank) {
+  const TensorType& x = cx.tensor(0);
   if (x.rank < 3 || x.rank > 5) {
     cx.fail(cat(cx.operand_text(0), " has rank ", x.rank,
                 ", expected 3 to 5: batch, 1 to 3 spatial axes and channels"));
   }
-  require_rank(cx, 1, x.rank + 1);
+  require_rank(cx, 1, x.rank + words_rank);
   if (cx.has(2)) require_one_element(cx, 2);
-  cx.require_equal(words_of(x.dims.back()), words.dims[words.dims.size() - 2],
-                   "words of the channels of 'x' and the last axis but one of 'words'");
+}
+
+// The result for such a kernel and number of filters.
+TypeRef sums_of_windows(InferContext& cx, const std::vector<Dim>& kernel, const Dim& filters) {
   const Layout layout = channels_last(cx);
-  const std::vector<Window> windows = windows_of(cx, layout, kernel_of(dims_of(words)));
+  const std::vector<Window> windows = windows_of(cx, layout, kernel);
   require_windows_fit(cx, windows);
   std::vector<Dim> places;
   places.reserve(windows.size());
   for (const Window& window : windows) places.push_back(window.count(false));
-  return tensor_type(i32, layout.join(x.dims[0], columns_of(cx, 0), places));
+  return tensor_type(i32, layout.join(cx.tensor(0).dims[0], filters, places));
+}
+
+// What is around x.
+Scalar padding_of(const LowerContext& cx) {
+  return cx.info().has(2) ? only_element(cx.input(2)) : number(u8, 0);
+}
+
+TypeRef infer_conv_words(InferContext& cx) {
+  require_image(cx, 1);
+  const TensorType &x = cx.tensor(0), &words = cx.tensor(1);
+  cx.require_equal(words_of(x.dims.back()), words.dims[words.dims.size() - 2],
+                   "words of the channels of 'x' and the last axis but one of 'words'");
+  return sums_of_windows(cx, kernel_of(dims_of(words)), columns_of(cx, 0));
 }
 
 loop::ComputeRef lower_conv_words(const LowerContext& cx) {
@@ -218,8 +236,7 @@ loop::ComputeRef lower_conv_words(const LowerContext& cx) {
   const Layout layout = channels_last(cx.info());
   const std::vector<Window> windows = windows_of(cx.info(), layout, kernel_of(dims_of(words)));
   std::vector<StageRef> stages;
-  const Scalar padding = cx.info().has(2) ? only_element(cx.input(2)) : number(u8, 0);
-  const BufferRef source = padded(x, layout, windows, false, padding, &stages);
+  const BufferRef source = padded(x, layout, windows, false, padding_of(cx), &stages);
   const Dim& channels = x->shape.back();
   std::vector<Dim> extents = kernel_of(dims_of(words));
   extents.push_back(words_of(channels));
@@ -248,29 +265,88 @@ loop::ComputeRef lower_conv_words(const LowerContext& cx) {
   return cx.compute(stages);
 }
 
-Sample sample_conv_words(const Operator&, uint64_t seed) {
+// Random operands; words of a kernel's places have no panels.
+Sample sample_windows(uint64_t seed, bool depthwise) {
   Random random(seed);
   const auto spatial = static_cast<size_t>(random.between(1, 3));
   const int64_t channels = random.between(1, 6), panels = random.between(1, 2),
                 width = random.between(1, 3);
-  std::vector<int64_t> x = {random.between(1, 2)}, words = {panels}, strides, dilations,
-                       pads(2 * spatial);
+  std::vector<int64_t> x = {random.between(1, 2)}, words, strides, dilations, pads(2 * spatial);
+  if (!depthwise) words.push_back(panels);
   for (size_t i = 0; i < spatial; ++i) {
-    words.push_back(random.between(1, 3));
+    const bool in_words = depthwise && i + 1 == spatial;
+    words.push_back(random.between(1, in_words ? 2 : 3));
     strides.push_back(random.between(1, 2));
     dilations.push_back(random.between(1, 2));
-    x.push_back((words.back() - 1) * dilations[i] + 1 + random.between(0, 3));
+    const int64_t kernel = words.back() * (in_words ? kBytesPerWord : 1);
+    x.push_back((kernel - 1) * dilations[i] + 1 + random.between(0, 3));
     pads[i] = random.between(0, 2);
     pads[spatial + i] = random.between(0, 2);
   }
   x.push_back(channels);
-  words.insert(words.end(), {(channels + 3) / 4, width});
+  if (depthwise) {
+    words.push_back(channels);
+  } else {
+    words.insert(words.end(), {(channels + 3) / 4, width});
+  }
+  Attrs attributes = attrs({{"strides", attr_ints(strides)},
+                            {"pads", attr_dims(to_dims(pads))},
+                            {"dilations", attr_ints(dilations)}});
+  if (!depthwise) attributes.set("columns", Any(Dim(random.between(0, panels * width)).ref()));
   return {{sample_tensor(u8, x), sample_tensor(i32, words),
            random.coin() ? sample_tensor(u8, {}) : unit_type()},
-          attrs({{"strides", attr_ints(strides)},
-                 {"pads", attr_dims(to_dims(pads))},
-                 {"dilations", attr_ints(dilations)},
-                 {"columns", Any(Dim(random.between(0, panels * width)).ref())}})};
+          attributes};
+}
+
+Sample sample_conv_words(const Operator&, uint64_t seed) {
+  return sample_windows(seed, false);
+}
+
+// ---- depthwise_words ----
+
+std::vector<Dim> depthwise_kernel(const std::vector<Dim>& words) {
+  std::vector<Dim> kernel(words.begin(), words.end() - 1);
+  kernel.back() = kernel.back() * kBytesPerWord;
+  return kernel;
+}
+
+TypeRef infer_depthwise_words(InferContext& cx) {
+  require_image(cx, -1);
+  const TensorType &x = cx.tensor(0), &words = cx.tensor(1);
+  cx.require_equal(x.dims.back(), words.dims.back(), "channels of 'x' and of 'words'");
+  return sums_of_windows(cx, depthwise_kernel(dims_of(words)), x.dims.back());
+}
+
+loop::ComputeRef lower_depthwise_words(const LowerContext& cx) {
+  const BufferRef &x = cx.input(0), &words = cx.input(1), &y = cx.output();
+  const Layout layout = channels_last(cx.info());
+  const std::vector<Dim> kernel = depthwise_kernel(dims_of(words));
+  const std::vector<Window> windows = windows_of(cx.info(), layout, kernel);
+  std::vector<StageRef> stages;
+  const BufferRef source = padded(x, layout, windows, false, padding_of(cx), &stages);
+  const std::vector<Dim> extents(words->shape.begin(), words->shape.end() - 1);
+  stages.push_back(loop::reduce_stage(
+      y, loop::Reduction::kSum, extents, [&](const Indices& i, const Indices& r) {
+        Indices at = {i[0]};
+        const Indices o = layout.places(i);
+        for (size_t s = 0; s < o.size(); ++s) {
+          at.push_back(padded_place(windows[s], false, o[s], r[s]));
+        }
+        const size_t last = at.size() - 1;
+        at.push_back(within(i.back(), y->shape.back(), x->shape.back()));
+        const Scalar left = word(r.back(), kernel.back(), [&](const Scalar& place) {
+          at[last] = padded_place(windows.back(), false, o.back(), place);
+          return load(source, at);
+        });
+        Indices place = r;
+        place.push_back(within(i.back(), y->shape.back(), words->shape.back()));
+        return byte_dot(left, load(words, place));
+      }));
+  return cx.compute(stages);
+}
+
+Sample sample_depthwise_words(const Operator&, uint64_t seed) {
+  return sample_windows(seed, true);
 }
 
 }  // namespace
@@ -310,6 +386,18 @@ void register_words(OperatorTable& table) {
              .infer = infer_conv_words,
              .lower = lower_conv_words,
              .sample = sample_conv_words});
+  table.add({.name = "depthwise_words",
+             .kind = OpKind::kContraction,
+             .operands = {{"x", only(u8)},
+                          {"words", only(i32)},
+                          {"padding", only(u8), OperandSpec::kOptional}},
+             .attrs = {strides_attr(), pads_attr(), dilations_attr()},
+             .summary = "the convolution of each channel of x, channels last, with weights of its "
+                        "own, in i32: a kernel's places along the last spatial axis are the bytes "
+                        "of words[k..., q, c]; around x is `padding`, or 0",
+             .infer = infer_depthwise_words,
+             .lower = lower_depthwise_words,
+             .sample = sample_depthwise_words});
 }
 
 }  // namespace tenon::graph

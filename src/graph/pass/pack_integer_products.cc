@@ -57,21 +57,26 @@ class Packer : public Rewriter {
 
   Operand conv(const Call& call) {
     const TensorType* weights = known_tensor(call.args[1]);
-    if (!weights || !call.args[1].is<Constant>() || !fits(*weights) || !is_channels_last(call) ||
-        call.attrs.at("groups").as<int64_t>() != 1) {
+    if (!weights || !call.args[1].is<Constant>() || !fits(*weights) || !is_channels_last(call)) {
       return Operand();
     }
+    const int64_t groups = call.attrs.at("groups").as<int64_t>();
+    if (groups != 1 && !is_depthwise(call, *weights)) return Operand();
     const Side w = side(call, 1, i8);
     if (w.zero) return Operand();
     Side x = side(call, 0, u8);
     if (x.zero && known_tensor(x.zero)->rank > 0) x.zero = reshaped(at(), x.zero, {});
-    const size_t rank = weights->dims.size();
-    const int64_t columns = *weights->dims[rank - 1].as_const();
-    int64_t depth = (*weights->dims[rank - 2].as_const() + 3) / 4;
+    return groups == 1 ? conv(call, *weights, x, w) : depthwise(call, *weights, x, w);
+  }
+
+  Operand conv(const Call& call, const TensorType& weights, const Side& x, const Side& w) {
+    const size_t rank = weights.dims.size();
+    const int64_t columns = *weights.dims[rank - 1].as_const();
+    int64_t depth = (*weights.dims[rank - 2].as_const() + 3) / 4;
     std::vector<int64_t> summed;
     for (size_t i = 0; i + 1 < rank; ++i) {
       summed.push_back(static_cast<int64_t>(i));
-      if (i + 2 < rank) depth *= *weights->dims[i].as_const();
+      if (i + 2 < rank) depth *= *weights.dims[i].as_const();
     }
     const Operand words =
         pack(w.x, 0, {ContractionKind::kConvolution, i32, std::nullopt, columns, depth});
@@ -82,6 +87,44 @@ class Packer : public Rewriter {
     const Operand product =
         at().op(op::conv_words, {in_whole_words(x.x), words, x.zero}, attributes);
     return x.zero ? less_zero_of_a(product, x, sums(w, summed, false, 0)) : product;
+  }
+
+  // Whether each channel has one filter of its own, whose places along the last spatial axis are
+  // neighbours and fill at least half of a word.
+  static bool is_depthwise(const Call& call, const TensorType& weights) {
+    const TensorType* x = known_tensor(call.args[0]);
+    const size_t rank = weights.dims.size();
+    const Dim& channels = weights.dims[rank - 1];
+    const auto dilations = call.attrs.at("dilations").as<Array<int64_t>>();
+    return x && weights.dims[rank - 2].is_const(1) && x->dims.back() == channels &&
+           channels.is_const(call.attrs.at("groups").as<int64_t>()) &&
+           *weights.dims[rank - 3].as_const() > 1 && (dilations.empty() || dilations.back() == 1);
+  }
+
+  Operand depthwise(const Call& call, const TensorType& weights, const Side& x, const Side& w) {
+    // Without the axis of the one channel that a filter has.
+    std::vector<Dim> shape(weights.dims.begin(), weights.dims.end() - 2);
+    const size_t spatial = shape.size();
+    const int64_t places = *shape.back().as_const(), in_words = (places + 3) / 4 * 4;
+    std::vector<int64_t> summed;
+    for (size_t i = 0; i < spatial; ++i) summed.push_back(static_cast<int64_t>(i));
+    shape.push_back(weights.dims.back());
+    const Side filters = {reshaped(at(), w.x, shape), Operand()};
+    const Operand panel =
+        at().op(op::pack_words, {filters.x}, attrs({{"width", Any(*shape.back().as_const())}}));
+    ++cx_.packed_constants;
+    shape[spatial - 1] = Dim(in_words / 4);
+    // Words read as many places more as they have.
+    auto pads = call.attrs.at("pads").as<Array<Dim>>().to_vector();
+    if (pads.empty()) pads.assign(2 * spatial, Dim(0));
+    pads.back() = pads.back() + Dim(in_words - places);
+    Attrs attributes = attrs({{"pads", attr_dims(pads)}});
+    for (const char* name : {"strides", "dilations"}) {
+      attributes.set(name, call.attrs.at(name));
+    }
+    const Operand product =
+        at().op(op::depthwise_words, {x.x, reshaped(at(), panel, shape), x.zero}, attributes);
+    return x.zero ? less_zero_of_a(product, x, sums(filters, summed, false, 0)) : product;
   }
 
   // Whether folding may pack a constant of this type.
