@@ -90,9 +90,12 @@ StmtRef schedule_reduction(Work w, const ScheduleOptions& options, bool parallel
 StmtRef schedule_contraction(Work w, const Ref<const Var>& sum, std::vector<Work> after,
                              const ScheduleOptions& options);
 bool is_contraction(const Stage& s);
-// A sum of dot products of bytes over windows that slide along the last axis but one, each channel
-// with weights of its own. `after` as above. Null if `w` isn't such a sum.
+// A sum of products over windows that slide along the last axis but one, each channel with weights
+// of its own: of numbers, or dot products of bytes in words. `after` as above. Null if `w` isn't
+// such a sum.
 StmtRef schedule_windows(Work w, const Ref<const Var>& sum, std::vector<Work> after,
                          const ScheduleOptions& options);
+StmtRef schedule_word_windows(Work w, const Ref<const Var>& sum, std::vector<Work> after,
+                              const ScheduleOptions& options);
 
 }  // namespace tenon::loop

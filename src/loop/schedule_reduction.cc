@@ -4,6 +4,7 @@
 
 #include "loop/affine.h"
 #include "loop/nest.h"
+#include "loop/padding.h"
 #include "loop/schedule_plain.h"
 #include "loop/walk.h"
 
@@ -125,94 +126,6 @@ class ReductionSchedule {
 
   // ---- vectors along the last axis of the result
 
-  // The bounds of a reduced variable: conditions of a Select move from the body to the loop if the
-  // Select's other side is the reduction's identity.
-  struct Range {
-    ExprRef begin, end;
-  };
-
-  // At most kMostConditions: a graph of shared nodes may stand for an unlimited conjunction.
-  static constexpr size_t kMostConditions = 100;
-
-  static void split_conditions(const ExprRef& root, std::vector<ExprRef>* all) {
-    std::vector<ExprRef> open{root};
-    while (!open.empty()) {
-      const ExprRef e = std::move(open.back());
-      open.pop_back();
-      const bool joins = e->kind == ExprKind::kBinary && e->dtype.is_bool() &&
-                         static_cast<const Binary&>(*e).op == BinaryOp::kAnd;
-      if (!joins || all->size() + open.size() >= kMostConditions) {
-        all->push_back(e);
-        continue;
-      }
-      open.push_back(static_cast<const Binary&>(*e).b);
-      open.push_back(static_cast<const Binary&>(*e).a);
-    }
-  }
-
-  // Tightens the range of the only reduced variable that the condition bounds. False if the
-  // condition must stay.
-  bool bound(const ExprRef& condition, std::vector<Range>* ranges) const {
-    if (condition->kind != ExprKind::kBinary) return false;
-    const auto& b = static_cast<const Binary&>(*condition);
-    if (b.a->dtype != i64 || (b.op != BinaryOp::kLt && b.op != BinaryOp::kLe)) return false;
-    if (depends_on(condition, w_.axes.back().var)) return false;
-    // 0 <= f, with f = b - a (minus 1 if strict)
-    ExprRef f = difference(b.b, b.a);
-    if (b.op == BinaryOp::kLt) f = difference(f, index(1));
-    int which = -1;
-    int64_t c = 0;
-    for (size_t i = 0; i < w_.reduce.size(); ++i) {
-      auto d = coefficient(f, w_.reduce[i].var);
-      if (!d || !d->is_const()) return false;
-      if (d->is_const(0)) continue;
-      if (which >= 0) return false;
-      which = static_cast<int>(i);
-      c = *d->as_const();
-    }
-    if (which < 0 || c == INT64_MIN || !loads_in(f).empty()) return false;
-    const Axis& axis = w_.reduce[static_cast<size_t>(which)];
-    ExprRef rest = substitute(f, {{axis.var.get(), index(0)}});
-    Range& r = (*ranges)[static_cast<size_t>(which)];
-    if (c > 0) {  // k >= ceil(-rest / c)
-      ExprRef least = binary(BinaryOp::kFloorDiv, difference(index(c - 1), rest), index(c));
-      r.begin = binary(BinaryOp::kMax, r.begin, least);
-    } else {  // k <= floor(rest / -c)
-      ExprRef end = sum(binary(BinaryOp::kFloorDiv, rest, index(-c)), index(1));
-      r.end = smaller(r.end, end);
-    }
-    return true;
-  }
-
-  bool is_start(const ExprRef& e) const {
-    ExprRef v = cast(w_.accumulate, e), s = start();
-    return v->kind == ExprKind::kLiteral &&
-           static_cast<const Literal&>(*v).bits == static_cast<const Literal&>(*s).bits;
-  }
-
-  std::vector<Range> restricted_ranges(ExprRef* body) const {
-    std::vector<Range> ranges;
-    for (const Axis& a : w_.reduce) ranges.push_back({index(0), dim_value(a.extent)});
-    while ((*body)->kind == ExprKind::kSelect) {
-      const auto& s = static_cast<const Select&>(**body);
-      if (!is_start(s.if_false)) break;
-      std::vector<ExprRef> conditions;
-      split_conditions(s.condition, &conditions);
-      ExprRef left = literal_int(boolean, 1);
-      bool any = false;
-      for (const ExprRef& c : conditions) {
-        if (bound(c, &ranges)) {
-          any = true;
-        } else {
-          left = binary(BinaryOp::kAnd, left, c);
-        }
-      }
-      if (!any) break;
-      *body = select(left, s.if_true, s.if_false);
-    }
-    return ranges;
-  }
-
   // `vectors` vectors of results starting at x0, in each of `rows` rows starting at y0, which is
   // null if the row is the surrounding loops'; with `end`, only results below it.
   struct Block {
@@ -249,7 +162,7 @@ class ReductionSchedule {
     };
     auto inside = [&](const Vector& v) { return less(v.x, block.end); };
     ExprRef body = w_.body;
-    std::vector<Range> ranges = restricted_ranges(&body);
+    const std::vector<Range> ranges = restricted_ranges(w_, &body);
     StmtRef steps = each_vector([&](const Vector& v) {
       ExprRef value = at(cast(w_.accumulate, body), v);
       if (block.end) value = select(inside(v), value, start());
@@ -279,7 +192,7 @@ class ReductionSchedule {
     const auto columns = w_.axes.back().extent.as_const(), rows = row_axis().extent.as_const();
     if (!columns || !rows || *columns == 0 || *columns % lanes_ != 0) return 1;
     ExprRef body = w_.body;
-    for (const Range& r : restricted_ranges(&body)) {
+    for (const Range& r : restricted_ranges(w_, &body)) {
       for (const ExprRef& end : {r.begin, r.end}) {
         if (depends_on(end, row_axis().var)) return 1;
       }
@@ -350,23 +263,6 @@ class ReductionSchedule {
   int64_t across_;  // vectors of results at once, for long runs of memory
   bool parallel_;
 };
-
-// The padding of a product's operand guards the whole product, so that it can bound the loops.
-ExprRef with_padding_outside(const ExprRef& body) {
-  if (body->kind != ExprKind::kBinary) return body;
-  const auto& product = static_cast<const Binary&>(*body);
-  if (product.op != BinaryOp::kMul) return body;
-  auto guarded = [&](const ExprRef& side, const ExprRef& other) -> ExprRef {
-    if (side->kind != ExprKind::kSelect) return nullptr;
-    const auto& s = static_cast<const Select&>(*side);
-    if (s.if_false->kind != ExprKind::kLiteral) return nullptr;
-    if (static_cast<const Literal&>(*s.if_false).bits != 0) return nullptr;
-    return select(s.condition, binary(BinaryOp::kMul, s.if_true, other), s.if_false);
-  };
-  if (ExprRef e = guarded(product.a, product.b)) return e;
-  if (ExprRef e = guarded(product.b, product.a)) return e;
-  return body;
-}
 
 }  // namespace
 

@@ -172,7 +172,8 @@ class StageSchedule {
       a.inside = w.inside;
       after.push_back(std::move(a));
     }
-    StmtRef nest = schedule_windows(w, sum, after, options_);
+    StmtRef nest = schedule_word_windows(w, sum, after, options_);
+    if (!nest) nest = schedule_windows(w, sum, after, options_);
     if (!nest) nest = schedule_contraction(std::move(w), sum, std::move(after), options_);
     if (nest) scratch_.insert(unwritten.begin(), unwritten.end());
     return {nest, end};

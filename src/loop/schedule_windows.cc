@@ -1,365 +1,242 @@
-// Sums over windows that slide along a row, of words of bytes: depthwise convolutions.
+// Sums of products over windows that slide along a row, each channel with weights of its own:
+// depthwise convolutions.
 //
-//   result[.., p, c] = sum over r, q of byte_dot(word(r, q, p, c), weights[r, q, c])
+//   result[.., p, c] = sum over r, k of x[.., p * stride + k, .., c] * weights[r, k, c]
 //
-// where the bytes of the words q of one r are consecutive elements of a row: of one place after
-// another, so that the windows of neighbouring p share all but `stride` of them. Vectors run along
-// c. The words of a window stay in registers; at each p they are shifted by what is new, which is
-// read once.
+// A tile of neighbouring places is accumulated in registers, so that a vector of weights is read
+// once for all of them, and an element of x once for all windows that it is in. Of a row of known
+// size, the first and the last tile leave out what is padding. Otherwise, places whose windows
+// reach into padding are computed one by one, as reductions are.
 #include <algorithm>
-#include <array>
-#include <set>
 #include <utility>
 
 #include "loop/affine.h"
 #include "loop/nest.h"
+#include "loop/padding.h"
 #include "loop/walk.h"
 
 namespace tenon::loop {
 namespace {
 
-constexpr int64_t kBytes = 4;        // of a word
-constexpr int64_t kMostStride = 3;   // one byte of the word before stays
-constexpr int64_t kMostWords = 32;   // of a window
-constexpr int64_t kMostVectors = 4;  // of channels at once
-constexpr int64_t kFewestLanes = 4;
-constexpr size_t kMostNodes = 200;  // of an expression that is compared with another
-
-using Bytes = std::array<ExprRef, kBytes>;
-
-ExprRef joined(const ExprRef& a, const ExprRef& b) {
-  return binary(BinaryOp::kOr, a, b);
-}
-ExprRef moved_up(const ExprRef& word, int64_t bytes) {
-  return bytes == 0 ? word : binary(BinaryOp::kShl, word, literal_int(i32, 8 * bytes));
-}
-ExprRef moved_down(const ExprRef& word, int64_t bytes) {
-  return cast(i32, binary(BinaryOp::kShr, cast(u32, word), literal_int(u32, 8 * bytes)));
-}
-
-// The bytes of which `e` is made, as i32, from the lowest on.
-std::optional<Bytes> bytes_of(const ExprRef& e) {
-  Bytes bytes;
-  std::vector<ExprRef> open{e};
-  for (size_t parts = 0; !open.empty(); ++parts) {
-    if (parts > 2 * kBytes) return std::nullopt;
-    const ExprRef part = std::move(open.back());
-    open.pop_back();
-    int64_t place = 0;
-    ExprRef byte = part;
-    if (part->kind == ExprKind::kBinary) {
-      const auto& b = static_cast<const Binary&>(*part);
-      if (b.op == BinaryOp::kOr) {
-        open.push_back(b.a);
-        open.push_back(b.b);
-        continue;
-      }
-      const auto bits = as_int(b.b);
-      if (b.op != BinaryOp::kShl || !bits || *bits % 8 != 0) return std::nullopt;
-      place = *bits / 8;
-      byte = b.a;
-    }
-    const bool is_byte = byte->kind == ExprKind::kCast && byte->dtype == i32 &&
-                         static_cast<const Cast&>(*byte).a->dtype == u8;
-    if (!is_byte || place >= kBytes || bytes[static_cast<size_t>(place)]) return std::nullopt;
-    bytes[static_cast<size_t>(place)] = byte;
-  }
-  const bool all = std::ranges::all_of(bytes, [](const ExprRef& b) { return bool(b); });
-  return all ? std::optional(bytes) : std::nullopt;
-}
+constexpr int64_t kFewestPlaces = 3;
+constexpr int64_t kMoreAtEnds = 2;  // places of a tile at an end of a row
 
 class WindowSchedule {
  public:
   WindowSchedule(Work w, const Ref<const Var>& sum, std::vector<Work> after,
                  const ScheduleOptions& options)
-      : w_(std::move(w)), sum_(sum), after_(std::move(after)), target_(options.target) {}
+      : w_(std::move(w)), sum_(sum), after_(std::move(after)), options_(options) {}
 
   StmtRef run() {
     std::vector<Work*> all{&w_};
     for (Work& a : after_) all.push_back(&a);
     collapse(all);
-    if (!is_sliding()) return nullptr;
-    list_words();
+    if (w_.padding_is_skippable) w_.body = with_padding_outside(w_.body);
+    if (!is_window() || !find_inner_places()) return nullptr;
     const std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 2);
-    const ForKind blocks = outer.empty() ? ForKind::kParallel : ForKind::kSerial;
-    return outer_loops(outer, true, seq(all_channels(blocks)));
+    return outer_loops(outer, true, row(outer.empty() ? ForKind::kParallel : ForKind::kSerial));
   }
 
  private:
-  // ---- what slides
-
-  bool is_sliding() {
-    if (w_.reduction != Reduction::kSum || w_.accumulate != i32 || w_.axes.size() < 2 ||
-        w_.reduce.empty() || w_.body->kind != ExprKind::kBinary || w_.inside) {
+  bool is_window() {
+    if (w_.reduction != Reduction::kSum || w_.axes.size() < 2 || w_.reduce.empty() || w_.inside) {
       return false;
     }
-    const auto& dot = static_cast<const Binary&>(*w_.body);
-    if (dot.op != BinaryOp::kByteDot || dot.dtype != i32) return false;
-    const auto bytes = bytes_of(dot.a);
-    if (!bytes) return false;
-    bytes_ = *bytes;
-    weights_ = dot.b;
-    channel_ = w_.axes.back();
+    guarded_ = guarded(w_);
+    const ExprRef& body = guarded_.body;
+    if (body->kind != ExprKind::kBinary || body->dtype != w_.accumulate ||
+        static_cast<const Binary&>(*body).op != BinaryOp::kMul) {
+      return false;
+    }
     place_ = w_.axes[w_.axes.size() - 2];
-    const auto channels = channel_.extent.as_const();
-    if (!channels || *channels == 0 || *channels % kFewestLanes != 0) return false;
-    int64_t words = 1;
-    for (const Axis& a : w_.reduce) {
-      const auto extent = a.extent.as_const();
-      if (!extent || *extent < 1 || (words *= *extent) > kMostWords) return false;
+    channel_ = w_.axes.back();
+    step_ = w_.reduce.back();
+    lanes_ = lanes_of(w_, options_);
+    const auto channels = channel_.extent.as_const(), steps = step_.extent.as_const();
+    if (!channels || !steps || *channels < lanes_ ||
+        !has_window_tiles(w_.accumulate, *channels, *steps, options_.target)) {
+      return false;
     }
-    if (depends_on(weights_, place_.var) || !is_contiguous(w_.body)) return false;
-    for (stride_ = 1; stride_ <= kMostStride; ++stride_) {
-      for (const bool several : {true, false}) {
-        several_ = several;
-        if (follow(bytes_[0], bytes_[1]) && follow(bytes_[1], bytes_[2]) &&
-            follow(bytes_[2], bytes_[3])) {
-          return true;
-        }
-      }
+    bool slides = false, shared = false;
+    for (const Load* l : loads_in(body)) {
+      if (l->indices.size() != 1) return false;
+      const ExprRef& at = l->indices[0];
+      const auto c = coefficient(at, channel_.var);
+      if (!c || !(c->is_const(0) || c->is_const(1))) return false;
+      if (!depends_on(at, step_.var)) continue;
+      (depends_on(at, place_.var) ? slides : shared) |= c->is_const(1);
     }
-    return false;
+    return slides && shared;
   }
 
-  // Whether vectors along the channels load neighbours, or one element for all.
-  bool is_contiguous(const ExprRef& e) const {
-    bool contiguous = true;
-    for (const Load* l : loads_in(e)) {
-      for (const ExprRef& i : l->indices) {
-        const auto c = coefficient(i, channel_.var);
-        contiguous = contiguous && c && (c->is_const(0) || c->is_const(1));
-      }
-    }
-    return contiguous;
-  }
-
-  // The words of a window along the row, where it has several.
-  const Axis& word_axis() const { return w_.reduce.back(); }
-
-  // Whether `later` is `earlier` one place further along the row: they agree but for integers that
-  // grow by d from one to the other, by stride * d from one p to the next, and by 4 * d from one
-  // word to the next.
-  bool follow(const ExprRef& earlier, const ExprRef& later) const {
-    std::vector<std::pair<ExprRef, ExprRef>> open{{earlier, later}};
-    std::set<std::pair<const Expr*, const Expr*>> seen;
-    while (!open.empty()) {
-      const auto [a, b] = std::move(open.back());
-      open.pop_back();
-      if (!seen.emplace(a.get(), b.get()).second) continue;
-      if (seen.size() > kMostNodes || a->dtype != b->dtype) return false;
-      if (a->dtype == i64 && loads_in(a).empty() && loads_in(b).empty()) {
-        if (!grows(a, b)) return false;
+  // The places whose windows lie within x. Of conditions, those on the row alone are left.
+  bool find_inner_places() {
+    const ExprRef places = dim_value(place_.extent);
+    inner_ = {index(0), places};
+    std::vector<ExprRef> left;
+    for (const ExprRef& condition : guarded_.conditions) {
+      if (!depends_on(condition, place_.var) && !depends_on(condition, step_.var)) {
+        left.push_back(condition);
         continue;
       }
-      if (a->kind != b->kind || !is_same_operation(*a, *b)) return false;
-      const std::vector<ExprRef> of_a = operands(*a), of_b = operands(*b);
-      if (of_a.size() != of_b.size()) return false;
-      for (size_t i = 0; i < of_a.size(); ++i) open.emplace_back(of_a[i], of_b[i]);
+      const ExprRef f = not_negative(condition);
+      if (!f || depends_on(f, channel_.var) || !loads_in(f).empty()) return false;
+      const auto c = coefficient(f, place_.var);
+      if (!c || !c->is_const() || c->is_const(0) || *c->as_const() == INT64_MIN) return false;
+      // At the step of the sum where it holds least.
+      VarMap worst{{place_.var.get(), index(0)}};
+      for (const Axis& a : w_.reduce) {
+        const auto d = coefficient(f, a.var);
+        if (!d || !d->is_const()) return false;
+        worst[a.var.get()] = *d->as_const() < 0 ? dim_value(a.extent - Dim(1)) : index(0);
+      }
+      inner_ = where_not_negative(*c->as_const(), substitute(f, worst), inner_);
+      inside_.push_back(f);
     }
+    guarded_.conditions = std::move(left);
+    inner_.begin = smaller(inner_.begin, places);
+    inner_.end = binary(BinaryOp::kMax, inner_.begin, inner_.end);
     return true;
   }
 
-  static bool is_same_operation(const Expr& a, const Expr& b) {
-    switch (a.kind) {
-      case ExprKind::kLiteral:
-        return static_cast<const Literal&>(a).bits == static_cast<const Literal&>(b).bits;
-      case ExprKind::kLoad:
-        return static_cast<const Load&>(a).buffer == static_cast<const Load&>(b).buffer;
-      case ExprKind::kBinary:
-        return static_cast<const Binary&>(a).op == static_cast<const Binary&>(b).op;
-      case ExprKind::kSelect:
-        return true;
-      case ExprKind::kCast:
-        return static_cast<const Cast&>(a).keeps_bits == static_cast<const Cast&>(b).keeps_bits;
-      case ExprKind::kVar:
-      case ExprKind::kDimValue:
-      case ExprKind::kUnary:
-      case ExprKind::kCheckedIndex:
-        return &a == &b;
+  // Sums stay in registers with an element of x for each and a vector of weights.
+  int64_t most_places() const { return options_.target.vector_registers * 3 / 8; }
+
+  StmtRef row(ForKind loop) const {
+    const auto count = place_.extent.as_const();
+    if (!count || !knows_padding()) return row_of_any_size(loop);
+    if (*count <= most_places() + kMoreAtEnds) return places(index(0), *count);
+    // As many tiles of the same size as leave few places over, which the first and the last have.
+    for (int64_t tiles = ceil_of(*count, most_places()); *count / tiles >= kFewestPlaces; ++tiles) {
+      const int64_t size = *count / tiles, over = *count % tiles;
+      if (over > 2 * kMoreAtEnds) continue;
+      const int64_t first = size + over / 2, last = size + over - over / 2;
+      const auto begin = as_int(inner_.begin), end = as_int(inner_.end);
+      if (!begin || !end || *begin > first || *end < *count - last) break;
+      auto tile = var("tile", i64);
+      return seq({places(index(0), first),
+                  for_loop(tile, index(0), index(tiles - 2), loop,
+                           places(sum(index(first), scaled(tile, size)), size)),
+                  places(index(*count - last), last)});
     }
-    return false;
+    return row_of_any_size(loop);
+  }
+  static int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+  // Tiles of inner places, and all others one by one.
+  StmtRef row_of_any_size(ForKind loop) const {
+    auto tile = var("tile", i64), at = var("at", i64);
+    const int64_t size = most_places();
+    const ExprRef tiles =
+        binary(BinaryOp::kFloorDiv, difference(inner_.end, inner_.begin), index(size));
+    const ExprRef computed = scaled(tiles, size);
+    const ExprRef place = select(less(at, inner_.begin), at, sum(at, computed));
+    return seq(
+        {for_loop(tile, index(0), tiles, loop, places(sum(inner_.begin, scaled(tile, size)), size)),
+         for_loop(at, index(0), difference(dim_value(place_.extent), computed), ForKind::kSerial,
+                  let(place_.var, place, one_place()))});
   }
 
-  bool grows(const ExprRef& a, const ExprRef& b) const {
-    VarMap at_zero;
-    for (const Ref<const Var>& v : w_.vars()) {
-      const auto of_a = coefficient(a, v), of_b = coefficient(b, v);
-      if (!of_a || !of_b || !(*of_a == *of_b)) return false;
-      at_zero[v.get()] = index(0);
-    }
-    const auto from = as_dim(substitute(a, at_zero)), to = as_dim(substitute(b, at_zero));
-    if (!from || !to) return false;
-    const Dim by = *to - *from;
-    return *coefficient(a, place_.var) == by * Dim(stride_) &&
-           (!several_ || *coefficient(a, word_axis().var) == by * Dim(kBytes));
+  StmtRef one_place() const {
+    Work one = w_;
+    one.axes = {channel_};
+    one.out = buffer("sums", w_.accumulate, {channel_.extent});
+    one.offset = channel_.var;
+    const StmtRef sums = schedule_reduction(one, options_, false);
+    const StmtRef rest = vector_range(
+        channel_.var, index(0), dim_value(channel_.extent), lanes_,
+        let(sum_, load(one.out, {channel_.var}), stores([](const ExprRef& e) { return e; })));
+    return alloc(one.out, seq({sums, rest}));
   }
 
-  // ---- the words of a window
-
-  void list_words() {
-    std::vector<VarMap> rows{{}};
-    for (const Axis& a : w_.reduce) {
-      if (several_ && a.var == word_axis().var) break;
-      std::vector<VarMap> next;
-      for (const VarMap& row : rows) {
-        for (int64_t i = 0; i < *a.extent.as_const(); ++i) {
-          next.push_back(row);
-          next.back()[a.var.get()] = index(i);
-        }
-      }
-      rows = std::move(next);
-    }
-    rows_ = std::move(rows);
-    words_ = several_ ? *word_axis().extent.as_const() : 1;
+  StmtRef stores(const std::function<ExprRef(const ExprRef&)>& at) const {
+    std::vector<StmtRef> all;
+    for (const Work& a : after_) all.push_back(store(a.out, {at(a.offset)}, at(a.body)));
+    return seq(all);
   }
 
-  // `e` in a row of the window, in its word `word`.
-  ExprRef in_window(const ExprRef& e, size_t row, int64_t word) const {
-    VarMap values = rows_[row];
-    if (several_) values[word_axis().var.get()] = index(word);
-    return substitute(e, values);
-  }
-  // The byte that many places after the first of the window in a row.
-  ExprRef byte_at(size_t row, int64_t place) const {
-    return in_window(bytes_[static_cast<size_t>(place % kBytes)], row, place / kBytes);
-  }
-
-  // ---- the nest
-
-  std::vector<StmtRef> all_channels(ForKind loop) const {
-    const int64_t lanes = vector_lanes(i32.bytes(), target_);
-    const int64_t channels = *channel_.extent.as_const(), vectors = channels / lanes;
-    std::vector<StmtRef> parts;
-    if (vectors > 0) {
-      // The words of a window, the sum, and what is new of a row.
-      const auto slots = static_cast<int64_t>(rows_.size()) * words_ + 1 + stride_;
-      const int64_t most = std::clamp<int64_t>(target_.vector_registers / slots, 1, kMostVectors);
-      const int64_t blocks = (vectors + most - 1) / most, at_once = (vectors + blocks - 1) / blocks;
-      auto block = var("block", i64);
-      const int64_t whole = vectors / at_once;
-      parts.push_back(for_loop(block, index(0), index(whole), loop,
-                               row(scaled(block, at_once * lanes), lanes, at_once)));
-      if (const int64_t left = vectors % at_once; left > 0) {
-        parts.push_back(row(index(whole * at_once * lanes), lanes, left));
-      }
-    }
-    for (int64_t done = vectors * lanes, part = lanes / 2; done < channels; part /= 2) {
+  // All channels of `count` neighbouring places.
+  StmtRef places(const ExprRef& first, int64_t count) const {
+    const int64_t channels = *channel_.extent.as_const(), vectors = channels / lanes_;
+    auto block = var("block", i64);
+    std::vector<StmtRef> parts{for_loop(block, index(0), index(vectors), ForKind::kSerial,
+                                        tile(first, count, scaled(block, lanes_), lanes_))};
+    for (int64_t done = vectors * lanes_, part = lanes_ / 2; done < channels; part /= 2) {
       if (channels - done < part) continue;
-      parts.push_back(row(index(done), part, 1));
+      parts.push_back(tile(first, count, index(done), part));
       done += part;
     }
-    return parts;
+    return seq(parts);
   }
 
-  // All places, for some vectors of channels from `first` on.
-  StmtRef row(const ExprRef& first, int64_t lanes, int64_t vectors) const {
-    const int64_t width = lanes * vectors, rows = static_cast<int64_t>(rows_.size());
-    auto window = buffer("window", i32, {Dim(rows * words_ * width)}),
-         fresh = buffer("fresh", i32, {Dim(rows * stride_ * width)});
+  ExprRef at(const ExprRef& f, const ExprRef& place, int64_t step) const {
+    return substitute(f, {{place_.var.get(), place}, {step_.var.get(), index(step)}});
+  }
+  // Whether a known place, at a step of the sum, is outside x. An unknown one is an inner place.
+  bool is_padding(const ExprRef& place, int64_t step) const {
+    return std::ranges::any_of(inside_, [&](const ExprRef& f) {
+      const auto known = as_int(at(f, place, step));
+      return known && *known < 0;
+    });
+  }
+  // Whether that depends on nothing else.
+  bool knows_padding() const {
+    return std::ranges::all_of(inside_,
+                               [&](const ExprRef& f) { return bool(as_int(at(f, index(0), 0))); });
+  }
+
+  StmtRef tile(const ExprRef& first, int64_t count, const ExprRef& channel, int64_t lanes) const {
+    auto acc = buffer("acc", w_.accumulate, {Dim(count * lanes)});
     auto lane = var("lane", i64);
-    auto each_vector = [&](const std::function<StmtRef(int64_t vector)>& body) {
+    const auto in_acc = [&](int64_t i) { return sum(index(i * lanes), lane); };
+    const auto each_place = [&](const std::function<StmtRef(int64_t i)>& body) {
       std::vector<StmtRef> all;
-      for (int64_t v = 0; v < width; v += lanes) {
-        all.push_back(for_loop(lane, index(0), index(lanes), ForKind::kVector, body(v)));
+      for (int64_t i = 0; i < count; ++i) {
+        all.push_back(for_loop(lane, index(0), index(lanes), ForKind::kVector, body(i)));
       }
       return seq(all);
     };
-    auto of_channel = [&](const ExprRef& e, int64_t vector) {
-      return substitute(e, {{channel_.var.get(), sum(first, sum(index(vector), lane))}});
+    const auto at = [&](const ExprRef& e, int64_t i) {
+      return substitute(
+          e, {{place_.var.get(), sum(first, index(i))}, {channel_.var.get(), sum(channel, lane)}});
     };
-    auto slot = [&](int64_t number, int64_t vector) -> Array<ExprRef> {
-      return {sum(index(number * width + vector), lane)};
-    };
-    auto word_of = [&](size_t row, int64_t word) {
-      return static_cast<int64_t>(row) * words_ + word;
-    };
-    auto fresh_of = [&](size_t row, int64_t byte) {
-      return static_cast<int64_t>(row) * stride_ + byte;
-    };
-
-    std::vector<StmtRef> begin, step;
-    for (size_t r = 0; r < rows_.size(); ++r) {
-      // Before the first place: its bytes where they are `stride` later, but for the newest.
-      for (int64_t word = 0; word < words_; ++word) {
-        ExprRef bytes;
-        for (int64_t b = 0; b < kBytes; ++b) {
-          const int64_t place = word * kBytes + b - stride_;
-          if (place < 0) continue;
-          const ExprRef part = moved_up(byte_at(r, place), b);
-          bytes = bytes ? joined(bytes, part) : part;
-        }
-        const ExprRef at_start = substitute(bytes, {{place_.var.get(), index(0)}});
-        begin.push_back(each_vector([&](int64_t v) {
-          return store(window, slot(word_of(r, word), v), of_channel(at_start, v));
-        }));
-      }
-      for (int64_t b = 0; b < stride_; ++b) {
-        const ExprRef newest = byte_at(r, words_ * kBytes - stride_ + b);
-        step.push_back(chosen_once(newest, [&](const ExprRef& e) {
-          return each_vector(
-              [&](int64_t v) { return store(fresh, slot(fresh_of(r, b), v), of_channel(e, v)); });
-        }));
-      }
+    Work inner = w_;
+    inner.body = with_conditions(guarded_, w_);
+    ExprRef body = inner.body;
+    const std::vector<Range> ranges = restricted_ranges(inner, &body);
+    std::vector<StmtRef> steps;
+    for (int64_t k = 0; k < *step_.extent.as_const(); ++k) {
+      const ExprRef product = substitute(body, {{step_.var.get(), index(k)}});
+      steps.push_back(each_place([&](int64_t i) {
+        if (is_padding(sum(first, index(i)), k)) return seq({});
+        const ExprRef value = cast(w_.accumulate, at(product, i));
+        return store(acc, {in_acc(i)}, sum(load(acc, {in_acc(i)}), value));
+      }));
     }
-    step.push_back(each_vector([&](int64_t v) {
-      std::vector<StmtRef> all;
-      ExprRef total = literal_int(i32, 0);
-      for (size_t r = 0; r < rows_.size(); ++r) {
-        ExprRef bytes = load(fresh, slot(fresh_of(r, 0), v));
-        for (int64_t b = 1; b < stride_; ++b) {
-          bytes = joined(bytes, moved_up(load(fresh, slot(fresh_of(r, b), v)), b));
-        }
-        for (int64_t word = 0; word < words_; ++word) {
-          const auto at = slot(word_of(r, word), v);
-          const ExprRef next =
-              word + 1 < words_ ? load(window, slot(word_of(r, word + 1), v)) : bytes;
-          all.push_back(store(
-              window, at,
-              joined(moved_down(load(window, at), stride_), moved_up(next, kBytes - stride_))));
-        }
-      }
-      for (size_t r = 0; r < rows_.size(); ++r) {
-        for (int64_t word = 0; word < words_; ++word) {
-          const ExprRef weights = of_channel(in_window(weights_, r, word), v);
-          total = sum(total,
-                      binary(BinaryOp::kByteDot, load(window, slot(word_of(r, word), v)), weights));
-        }
-      }
-      std::vector<StmtRef> stores;
-      for (const Work& a : after_) {
-        stores.push_back(store(a.out, {of_channel(a.offset, v)}, of_channel(a.body, v)));
-      }
-      all.push_back(let(sum_, total, seq(stores)));
-      return seq(all);
-    }));
-    StmtRef places = for_loop(place_.var, index(0), dim_value(place_.extent), ForKind::kSerial,
-                              alloc(fresh, seq(step)));
-    return alloc(window, seq({seq(begin), places}));
-  }
-
-  // What `body` makes of `e`; where `e` is a choice that is one for all channels, it is made once,
-  // not for each vector.
-  StmtRef chosen_once(const ExprRef& e, const std::function<StmtRef(const ExprRef&)>& body) const {
-    const auto& byte = static_cast<const Cast&>(*e);
-    if (byte.a->kind != ExprKind::kSelect) return body(e);
-    const auto& choice = static_cast<const Select&>(*byte.a);
-    if (depends_on(choice.condition, channel_.var)) return body(e);
-    return if_then(choice.condition, body(cast(i32, choice.if_true)),
-                   body(cast(i32, choice.if_false)));
+    StmtRef sums = seq(steps);
+    for (size_t r = w_.reduce.size() - 1; r-- > 0;) {
+      sums = for_loop(w_.reduce[r].var, ranges[r].begin, difference(ranges[r].end, ranges[r].begin),
+                      ForKind::kSerial, sums);
+    }
+    const StmtRef clear = each_place([&](int64_t i) {
+      return store(acc, {in_acc(i)}, identity(Reduction::kSum, w_.accumulate));
+    });
+    const StmtRef finish = each_place([&](int64_t i) {
+      return let(sum_, load(acc, {in_acc(i)}), stores([&](const ExprRef& e) { return at(e, i); }));
+    });
+    return alloc(acc, seq({clear, sums, finish}));
   }
 
   Work w_;
   Ref<const Var> sum_;
   std::vector<Work> after_;
-  const TargetFacts& target_;
+  const ScheduleOptions& options_;
 
-  Axis place_, channel_;
-  Bytes bytes_;
-  ExprRef weights_;
-  int64_t stride_ = 1;
-  bool several_ = false;      // whether the last reduced axis counts words along the row
-  std::vector<VarMap> rows_;  // of a window: the values of the other reduced variables
-  int64_t words_ = 1;         // of a row
+  Axis place_, channel_, step_;
+  Guarded guarded_;
+  int64_t lanes_ = 0;
+  Range inner_;                  // the places whose windows lie within x
+  std::vector<ExprRef> inside_;  // not negative at a place and step within x
 };
 
 }  // namespace

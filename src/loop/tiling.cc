@@ -99,6 +99,12 @@ bool is_read_in_order(ContractionKind kind, DataType dtype, int64_t columns, int
          columns == tabled_panel(kind, dtype, columns, depth, target);
 }
 
+bool has_window_tiles(DataType dtype, int64_t channels, int64_t steps, const TargetFacts& target) {
+  constexpr int64_t kMostSteps = 16;  // they are written out
+  return channels >= vector_lanes(dtype.bytes(), target) && channels % 2 == 0 && steps > 1 &&
+         steps <= kMostSteps;
+}
+
 Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target) {
   const int64_t lanes = std::max<int64_t>(target.vector_bytes / shape.dtype.bytes(), 1);
   std::optional<int64_t> vectors;

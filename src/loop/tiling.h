@@ -58,4 +58,8 @@ std::optional<int64_t> worthwhile_panel(ContractionKind kind, DataType dtype, in
 bool is_read_in_order(ContractionKind kind, DataType dtype, int64_t columns, int64_t depth,
                       const TargetFacts& target);
 
+// Whether sums of such a type over windows of `steps` neighbours, each of `channels` with weights
+// of its own, are computed in tiles of places (schedule_windows.cc).
+bool has_window_tiles(DataType dtype, int64_t channels, int64_t steps, const TargetFacts& target);
+
 }  // namespace tenon::loop

@@ -16,7 +16,8 @@ namespace {
 using namespace loop;  // NOLINT: for the kernels below
 
 // A row, or more, times a matrix in panels of 32 columns.
-KernelRef product(int64_t panels, const Dim& depth, const Dim& rows = 1) {
+KernelRef product(int64_t panels, const Dim& depth, const Dim& rows = 1,
+                  const TargetFacts& target = host_target().facts()) {
   auto x = buffer("x", f32, {rows, depth}), w = buffer("w", f32, {panels, depth, 32}),
        y = buffer("y", f32, {rows, panels * 32});
   const ComputeRef c =
@@ -29,7 +30,7 @@ KernelRef product(int64_t panels, const Dim& depth, const Dim& rows = 1) {
                                })},
                  {y});
   ScheduleOptions options;
-  options.target = host_target().facts();
+  options.target = target;
   return lower(*c, "product", options);
 }
 
@@ -47,8 +48,11 @@ TEST(Sweep, IsALoopThatReadsALargeArrayOnce) {
   EXPECT_EQ(sweeps_in(product(64, 512)), 1);               // 4 MB in pieces of 512 KB
   EXPECT_EQ(sweeps_in(product(64, 16)), 0);                // 128 KB
   EXPECT_EQ(sweeps_in(product(64, Dim::symbol("k"))), 0);  // of any size
-  // Any number of rows: the loops for few of them.
-  EXPECT_EQ(sweeps_in(product(64, 512, Dim::symbol("m"))), 1);
+  // Any number of rows: the loops for few of them, where a panel is as wide as a tile.
+  TargetFacts avx512;
+  avx512.vector_bytes = 64;
+  avx512.vector_registers = 32;
+  EXPECT_EQ(sweeps_in(product(64, 512, Dim::symbol("m"), avx512)), 1);
   auto x = buffer("x", f32, {1024, 1024}), y = buffer("y", f32, {1024, 1024});
   const ComputeRef copy =
       compute_of({x}, {map_stage(y, [&](const Indices& i) { return at(x, i) * at(x, i); })}, {y});

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <string_view>
 
 #include "device/device.h"
 #include "library/onednn/constant_product.h"
@@ -131,22 +132,18 @@ double multiplications(const memory::desc& source, const memory::desc& out) {
   return count;
 }
 
-Plan make(const Product& p, const Layouts& layouts) {
-  Plan plan;
-  plan.source = layouts.source;
-  plan.given_weights = layouts.weights;
-  plan.out = layouts.out;
-  plan.threads =
-      threads_worth(multiplications(plan.source, plan.out), plan.given_weights.get_size());
-  const TeamScope team(plan.threads);
-  if (p.bias) {
-    Dims dims(plan.source.dims().size(), 1);
-    dims.back() = plan.out.dims().back();
-    Dims strides(dims.size() - 1, dims.back());
-    strides.push_back(1);
-    plan.bias = {dims, memory::data_type::f32, strides};
-  }
+// Whether the sums of a product depend on how many threads compute it: the general product, which
+// oneDNN has for processors without AVX-512, divides the summed axis among threads that have no
+// columns of their own, and takes another way for a single row.
+bool depends_on_threads(const dnnl::matmul::primitive_desc& chosen, const Plan& plan) {
+  constexpr int64_t kColumnsOfAThread = 64;
+  if (!std::string_view(chosen.impl_info_str()).starts_with("gemm")) return false;
+  const Dims out = plan.out.dims();
+  return out[out.size() - 2] == 1 || out.back() < kColumnsOfAThread * plan.threads;
+}
 
+dnnl::matmul::primitive_desc choose(const Product& p, const Plan& plan) {
+  const TeamScope team(plan.threads);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   attributes.set_post_ops(post_operations(plan, bool(p.residual), p.activation, p.alpha, p.beta));
@@ -157,7 +154,29 @@ Plan make(const Product& p, const Layouts& layouts) {
   const dnnl::matmul::desc description =
       p.bias ? dnnl::matmul::desc(plan.source, weights, plan.bias, plan.out)
              : dnnl::matmul::desc(plan.source, weights, plan.out);
-  dnnl::matmul::primitive_desc chosen(description, attributes, cpu_engine());
+  return {description, attributes, cpu_engine()};
+}
+
+Plan make(const Product& p, const Layouts& layouts) {
+  Plan plan;
+  plan.source = layouts.source;
+  plan.given_weights = layouts.weights;
+  plan.out = layouts.out;
+  plan.threads =
+      threads_worth(multiplications(plan.source, plan.out), plan.given_weights.get_size());
+  if (p.bias) {
+    Dims dims(plan.source.dims().size(), 1);
+    dims.back() = plan.out.dims().back();
+    Dims strides(dims.size() - 1, dims.back());
+    strides.push_back(1);
+    plan.bias = {dims, memory::data_type::f32, strides};
+  }
+  dnnl::matmul::primitive_desc chosen = choose(p, plan);
+  if (plan.threads > 1 && depends_on_threads(chosen, plan)) {
+    plan.threads = 1;
+    chosen = choose(p, plan);
+  }
+  const TeamScope team(plan.threads);
   plan.primitive = dnnl::matmul(chosen);
   plan.weights = chosen.weights_desc();
   plan.scratchpad_bytes = chosen.scratchpad_desc().get_size();

@@ -196,6 +196,34 @@ TEST(MatMul, PacksTheBlocksOfAConstant) {
 }
 
 // Attention's products: batches of permuted operands, one of which is broadcast.
+// Of one row, and of few columns, whose sums the general product divides among threads.
+TEST(MatMul, DoesNotDependOnTheNumberOfThreads) {
+  struct Size {
+    int64_t rows, depth, columns;
+  };
+  for (const auto& [rows, depth, columns] :
+       {Size{1, 1500, 500}, {8, 3000, 40}, {200, 1500, 40}, {200, 3000, 16}, {9, 700, 200}}) {
+    SCOPED_TRACE(cat(rows, " by ", depth, " by ", columns));
+    const auto fractions = [](std::vector<int64_t> shape) {
+      Tensor t = numbers(std::move(shape), 7);
+      for (int64_t i = 0; i < t.count(); ++i) {
+        t.data_as<float>()[i] /= static_cast<float>(i % 97 + 3);
+      }
+      return t;
+    };
+    const Tensor a = fractions({rows, depth}), b = fractions({depth, columns});
+    const auto with_threads = [&](int32_t threads) {
+      const ThreadsScope scope(threads);
+      const Tensor out = ones({rows, columns});
+      EXPECT_EQ(product(a, b, out, Shape({0, 1})), "a value");
+      const auto* const first = out.data_as<float>();
+      return std::vector<float>(first, first + out.count());
+    };
+    const std::vector<float> one = with_threads(1);
+    for (const int32_t threads : {2, 3, 8}) EXPECT_EQ(with_threads(threads), one) << threads;
+  }
+}
+
 TEST(MatMul, IsDividedBetweenBatches) {
   const int64_t batches = 2, heads = 5, rows = 600, inner = 320, columns = 610;
   const Tensor a = numbers({batches, rows, heads, inner}, 3);

@@ -1,0 +1,34 @@
+// Elements that a reduction may leave out: those that a condition replaces by its identity, as
+// around an image. Private to the schedule_*.cc files.
+#pragma once
+
+#include "loop/nest.h"
+
+namespace tenon::loop {
+
+struct Range {
+  ExprRef begin, end;
+};
+
+// A body that counts where all conditions hold; elsewhere, it is the reduction's identity.
+struct Guarded {
+  std::vector<ExprRef> conditions;
+  ExprRef body;
+};
+Guarded guarded(const Work& w);
+ExprRef with_conditions(const Guarded& g, const Work& w);
+
+// The f of a condition on integers that holds where f >= 0; null for other conditions.
+ExprRef not_negative(const ExprRef& condition);
+// The bounds of `v` within which f = c * v + rest isn't negative, where c isn't 0 and `rest` is
+// free of v.
+Range where_not_negative(int64_t c, const ExprRef& rest, const Range& range);
+
+// The ranges of the reduced variables, as far as conditions bound them; these leave `body`, which
+// is w's at first. None of the ranges depends on the last axis of the result.
+std::vector<Range> restricted_ranges(const Work& w, ExprRef* body);
+
+// The padding of a product's operand guards the whole product, so that it can bound the loops.
+ExprRef with_padding_outside(const ExprRef& body);
+
+}  // namespace tenon::loop
