@@ -2,6 +2,7 @@
 // limits. Every outcome except a value, or an error that isn't a bug of Tenon, is a finding.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <span>
@@ -62,6 +63,7 @@ inline Any argument(const vm::SignatureType& type, uint64_t choice) {
 struct TnxOutcome {
   bool loaded = false;
   bool foreign = false;  // has untrusted native code, which must not run
+  bool native = false;   // its functions run in native code
   int values = 0, errors = 0;
   std::string problem;  // of a finding
 };
@@ -85,6 +87,7 @@ inline TnxOutcome run_program(const Ref<vm::Program>& program) {
   limits.threads = 1;
   vm::Machine m(program, limits);
   outcome.loaded = true;
+  outcome.native = program->compiled() != nullptr;
   const auto& functions = program->unit().functions;
   constexpr size_t kFunctions = 40;
   for (uint32_t f = 0; f < functions.size() && f < kFunctions; ++f) {
@@ -139,7 +142,8 @@ inline TnxOutcome run_untrusted(const std::string& bytes) {
 }
 
 // `trusted_kernels` is the native code that may be opened. A file with other code is loaded as one
-// that isn't trusted: it must be refused, unless it carries computes to compile instead.
+// that isn't trusted: it must be refused, unless it carries computes to compile instead, or calls
+// no kernel. Then its functions run as bytecode.
 inline TnxOutcome run_tnx(const std::string& bytes, bool check_hashes,
                           const std::vector<std::string>& trusted_kernels) {
   vm::register_builtins();
@@ -158,9 +162,11 @@ inline TnxOutcome run_tnx(const std::string& bytes, bool check_hashes,
     }
     if (!outcome.foreign) return run_unit(std::move(unit), read);
     const bool computes = !unit.computes.empty();
+    const bool kernels =
+        std::ranges::any_of(unit.packed, [](const vm::PackedName& p) { return p.kernel; });
     outcome = run_untrusted(bytes);
     outcome.foreign = true;
-    if (outcome.loaded && !computes) {
+    if (outcome.loaded && !computes && (kernels || outcome.native)) {
       outcome.problem = "native code was taken from a file that isn't trusted";
     }
   } catch (const Error& e) {
