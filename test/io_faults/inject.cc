@@ -323,11 +323,12 @@ class Tracer {
       }
       return flags & CLONE_THREAD ? kind : "process";
     }
-    const bool is_file = kind == "read" || kind == "write" || kind == "close";
-    if (is_file && arguments[0] > STDERR_FILENO &&
-        file_of(thread, arguments[0]).starts_with("pipe:"))
-      return "pipe";
-    return kind;
+    const bool is_of_file = kind == "read" || kind == "write" || kind == "close";
+    if (!is_of_file || arguments[0] <= STDERR_FILENO ||
+        !file_of(thread, arguments[0]).starts_with("pipe:")) {
+      return kind;
+    }
+    return kind == "close" ? "pipe_end" : "pipe";
   }
 
   static std::string file_of(pid_t thread, uint64_t descriptor) {
