@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "object/array.h"
 #include "object/registry.h"
@@ -71,6 +72,7 @@ class LineMaker {
   bool operand(OperandKind kind) {
     switch (kind) {
       case OperandKind::Def:
+        if (info_.opcode == vm::Opcode::BorrowField && choices_.one_in(3)) return push(Arg::none());
         if (writes_borrowed()) return push(Arg::reg(choices_.of(scope_.borrowing)));
         return push(choices_.one_in(12) ? Arg::none() : Arg::reg(any_register()));
       case OperandKind::Reg:
@@ -253,7 +255,8 @@ vm::Limits tight_limits() {
 // Grows the unit's last function.
 class Grower {
  public:
-  Grower(Choices& choices, GeneratedUnit& made) : choices_(choices), made_(made) {
+  Grower(Choices& choices, GeneratedUnit& made, Reach reach)
+      : choices_(choices), made_(made), reach_(reach) {
     vm::Unit& unit = made_.unit;
     vm::FunctionUnit f;
     f.name = cat("f", unit.functions.size());
@@ -282,10 +285,21 @@ class Grower {
     for (const OpcodeInfo& info : vm::all_opcodes()) {
       (info.ends() && !info.jumps() ? leaving : others).push_back(&info);
     }
-    for (int i = 0; i < 90; ++i) try_opcode(*choices_.of(others));
+    for (int i = 0; i < 90; ++i) {
+      if (choices_.one_in(6)) {
+        try_pattern();
+      } else {
+        try_opcode(*choices_.of(others));
+      }
+    }
     for (int i = 0; i < 3 && !ended_; ++i) try_opcode(*choices_.of(leaving));
+    if (!ended_ && choices_.one_in(4)) {
+      const size_t before = lines_.size();
+      if (!add_closure_call(true) || !keep_from(before)) lines_.resize(before);
+    }
     set_code();
     for (const Line& line : lines_) ++made_.executed[line.opcode];
+    if (reach_ == Reach::Found) find_reached();
     if (failing_ && choices_.one_in(4)) {
       lines_.push_back(*failing_);
       set_code();
@@ -333,6 +347,14 @@ class Grower {
       lines_.resize(before);
       return false;
     }
+    if (!keep_from(before)) return false;
+    ended_ = info.ends() && !info.jumps();
+    return true;
+  }
+
+  // Keeps the lines from `before` on if the function still returns, and notes the registers'
+  // values.
+  bool keep_from(size_t before) {
     set_code();
     Any result;
     if (!runs(&result)) {
@@ -340,7 +362,6 @@ class Grower {
       lines_.resize(before);
       return false;
     }
-    ended_ = info.ends() && !info.jumps();
     const auto* registers = result.as_object<ArrayObj>();
     if (!registers || registers->size != static_cast<int64_t>(scope_.registers)) return true;
     scope_.full.clear();
@@ -348,6 +369,261 @@ class Grower {
       if (!registers->begin()[r].is_none() && !scope_.borrows(r)) scope_.full.push_back(r);
     }
     return true;
+  }
+
+  // ---- patterns ----
+
+  void try_pattern() {
+    const size_t before = lines_.size();
+    const auto made = [&] {
+      switch (choices_.below(10)) {
+        case 0:
+          return add_branch();
+        case 1:
+          return add_step();
+        case 2:
+          return add_element();
+        case 3:
+          return add_set();
+        case 4:
+          return add_integers();
+        case 5:
+          return add_tensor_in_storage();
+        case 6:
+          return add_closure_call(false);
+        case 7:
+          return add_match();
+        case 8:
+          return add_copies();
+        default:
+          return add_tail_call();
+      }
+    }();
+    if (made) {
+      keep_from(before);
+    } else {
+      lines_.resize(before);
+    }
+  }
+
+  // A register that doesn't borrow, other than these.
+  std::optional<Arg> other_register(std::initializer_list<Arg> taken) {
+    for (int i = 0; i < 20; ++i) {
+      const Arg reg = Arg::reg(index(choices_, scope_.registers));
+      if (!scope_.borrows(reg.index()) && std::find(taken.begin(), taken.end(), reg) == taken.end())
+        return reg;
+    }
+    return std::nullopt;
+  }
+  Arg small(int64_t least = 0) { return Arg::imm(least + static_cast<int64_t>(choices_.below(4))); }
+  Arg ahead() { return Arg::label(static_cast<uint32_t>(lines_.size() + 1 + choices_.below(3))); }
+  void add(vm::Opcode opcode, std::vector<Arg> operands) {
+    lines_.push_back({opcode, std::move(operands)});
+  }
+  vm::Opcode comparison() {
+    std::vector<vm::Opcode> all;
+    for (const OpcodeInfo& info : vm::all_opcodes()) {
+      if (info.op_class == vm::OpClass::Comparison) all.push_back(info.opcode);
+    }
+    return choices_.of(all);
+  }
+
+  // Two integers, of which instructions make something more often than of other values.
+  bool add_integers() {
+    for (int i = 0; i < 2; ++i) {
+      const auto reg = other_register({});
+      if (!reg) return false;
+      add(vm::Opcode::LoadInt, {*reg, Arg::imm(number(choices_))});
+    }
+    return true;
+  }
+
+  // A comparison and the branch on it.
+  bool add_branch() {
+    const auto a = other_register({});
+    if (!a) return false;
+    const auto b = other_register({*a}), to = other_register({*a});
+    if (!b || !to) return false;
+    add(vm::Opcode::LoadInt, {*a, small()});
+    const bool immediate = choices_.one_in(2);
+    if (!immediate) add(vm::Opcode::LoadInt, {*b, small()});
+    add(comparison(), {*to, *a, immediate ? small() : *b});
+    add(vm::Opcode::If, {*to, ahead()});
+    return true;
+  }
+
+  // A loop that counts to a bound and whose step is its end.
+  bool add_step() {
+    const auto counter = other_register({});
+    if (!counter) return false;
+    const auto bound = other_register({*counter}), to = other_register({*counter});
+    if (!bound || !to || *bound == *to) return false;
+    const bool immediate = choices_.one_in(2), up = choices_.one_in(2);
+    const int64_t turns = 1 + static_cast<int64_t>(choices_.below(4));
+    add(vm::Opcode::LoadInt, {*counter, Arg::imm(up ? 0 : turns)});
+    if (!immediate) add(vm::Opcode::LoadInt, {*bound, Arg::imm(up ? turns : 0)});
+    const auto start = static_cast<uint32_t>(lines_.size());
+    if (choices_.one_in(2)) add(vm::Opcode::LoadInt, {*to, small()});
+    add(up ? vm::Opcode::Add : vm::Opcode::Sub, {*counter, *counter, Arg::imm(1)});
+    const Arg other = immediate ? Arg::imm(up ? turns : 0) : *bound;
+    add(choices_.one_in(3) ? vm::Opcode::Eq
+        : up               ? vm::Opcode::Ge
+                           : vm::Opcode::Le,
+        {*to, *counter, other});
+    add(vm::Opcode::If, {*to, Arg::label(start)});
+    return true;
+  }
+
+  // An array, and a field of it or its size, at a register.
+  bool add_element() {
+    const auto array = other_register({});
+    if (!array) return false;
+    const auto at = other_register({*array}), to = other_register({});
+    if (!at || !to) return false;
+    add(vm::Opcode::AllocTuple, {*array, small(), *array, Arg::none()});
+    add(vm::Opcode::LoadInt, {*at, Arg::imm(static_cast<int64_t>(choices_.below(3)))});
+    add(vm::Opcode::GetField, {*to, *array, *at});
+    return true;
+  }
+
+  bool add_set() {
+    const auto array = other_register({});
+    if (!array) return false;
+    const auto at = other_register({*array});
+    if (!at) return false;
+    add(vm::Opcode::AllocTuple, {*array, small(), small()});
+    add(vm::Opcode::LoadInt, {*at, Arg::imm(static_cast<int64_t>(choices_.below(2)))});
+    if (choices_.one_in(3)) add(vm::Opcode::AllocTuple, {Arg::reg(scope_.registers - 1), *array});
+    const Arg value = choices_.one_in(2) ? small() : *at;
+    add(vm::Opcode::ArraySet, {*array, Arg::last(array->index()), *at, value});
+    return true;
+  }
+
+  // A block, and a tensor of a shape in it.
+  bool add_tensor_in_storage() {
+    const auto storage = other_register({}), tensor = other_register({});
+    if (!storage) return false;
+    const auto shape = other_register({*storage});
+    if (!shape || !tensor) return false;
+    add(vm::Opcode::AllocStorage, {*storage, Arg::imm(256), Arg::imm(64), Arg::device(kCpu)});
+    add(vm::Opcode::MakeShape, {*shape, small(), small()});
+    const Arg used = choices_.one_in(3) ? Arg::last(storage->index()) : *storage;
+    add(vm::Opcode::AllocTensorReg,
+        {*tensor, used, Arg::imm(0), Arg::dtype(choices_.of(kDtypes)), *shape});
+    if (choices_.one_in(2)) add(vm::Opcode::ReshapeTensorReg, {*tensor, *tensor, *shape});
+    return true;
+  }
+
+  // A tensor, and the match of its type.
+  bool add_match() {
+    const auto tensor = other_register({});
+    if (!tensor) return false;
+    const auto size = other_register({*tensor});
+    if (!size) return false;
+    const Arg dtype = Arg::dtype(choices_.of(kDtypes));
+    const auto imm = [](vm::DimMatch match) { return Arg::imm(static_cast<int64_t>(match)); };
+    add(vm::Opcode::NewTensor, {*tensor, Arg::device(kCpu), dtype, Arg::imm(2), Arg::imm(3)});
+    add(vm::Opcode::MatchTensor, {*tensor, dtype, imm(vm::DimMatch::Store), *size,
+                                  imm(vm::DimMatch::EqualsImmediate), Arg::imm(3)});
+    return true;
+  }
+
+  // A tensor, and copies of it that may be made at the same time.
+  bool add_copies() {
+    const auto copies = [](const vm::PackedName& p) { return p.name == "vm.tensor_copy"; };
+    const auto copy = std::ranges::find_if(made_.unit.packed, copies);
+    const auto tensor = other_register({});
+    if (!tensor || copy == made_.unit.packed.end()) return false;
+    const Arg callee = Arg::packed(static_cast<uint32_t>(copy - made_.unit.packed.begin()));
+    const Arg dtype = Arg::dtype(choices_.of(kDtypes));
+    const int64_t count = 2 + static_cast<int64_t>(choices_.below(2));
+    add(vm::Opcode::NewTensor, {*tensor, Arg::device(kCpu), dtype, small(1), small(1)});
+    add(vm::Opcode::Concurrent, {Arg::imm(count)});
+    for (int64_t i = 0; i < count; ++i) add(vm::Opcode::CallPacked, {Arg::none(), callee, *tensor});
+    return true;
+  }
+
+  // A closure of an earlier function, which captures some of its arguments and is called with the
+  // others.
+  bool add_closure_call(bool leaves) {
+    const size_t earlier = made_.unit.functions.size() - 1;
+    if (earlier == 0) return false;
+    const uint32_t callee = index(choices_, earlier);
+    const auto& params = made_.unit.functions[callee].params;
+    const auto closure = other_register({}), to = other_register({});
+    if (!closure || !to || std::ranges::any_of(params, &vm::Param::borrowed)) return false;
+    const auto captures = static_cast<size_t>(choices_.below(params.size() + 1));
+    std::vector<Arg> made = {*closure, Arg::func(callee)};
+    std::vector<Arg> call = {*to, *closure};
+    for (size_t i = 0; i < params.size(); ++i) {
+      (i < captures ? made : call).push_back(choices_.one_in(2) ? small() : Arg::none());
+    }
+    add(vm::Opcode::AllocClosure, std::move(made));
+    if (!leaves) {
+      add(vm::Opcode::CallClosure, std::move(call));
+      return true;
+    }
+    call.erase(call.begin());
+    add(vm::Opcode::TailCallClosure, std::move(call));
+    return true;
+  }
+
+  // A tail call of the function itself with its parameters, a few times: one of them is a number
+  // that counts down.
+  bool add_tail_call() {
+    const vm::FunctionUnit& f = function();
+    if (!scope_.borrowing.empty()) return false;
+    for (uint32_t i = 0; i < f.params.size(); ++i) {
+      if (args_[i].type_index != TypeIndex::Int || args_[i].v.i < -1000 || args_[i].v.i > 1000)
+        continue;
+      const auto to = other_register({});
+      if (!to || to->index() < f.params.size()) return false;
+      std::vector<Arg> call = {Arg::func(static_cast<uint32_t>(made_.unit.functions.size() - 1))};
+      for (uint32_t p = 0; p < f.params.size(); ++p) call.push_back(Arg::reg(p));
+      const int64_t end = args_[i].v.i - 2;
+      add(vm::Opcode::Sub, {Arg::reg(i), Arg::reg(i), Arg::imm(1)});
+      add(vm::Opcode::Gt, {*to, Arg::reg(i), Arg::imm(end)});
+      add(vm::Opcode::If, {*to, Arg::label(static_cast<uint32_t>(lines_.size() + 2))});
+      add(vm::Opcode::TailCall, std::move(call));
+      return true;
+    }
+    return false;
+  }
+
+  // ---- what is reached ----
+
+  // An instruction is reached if a `fatal` in its place ends the call.
+  void find_reached() {
+    std::vector<bool> reached(lines_.size());
+    uint64_t in_group = 0;  // calls that are left of a group, whose first instruction is reached
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      if (in_group > 0) {
+        --in_group;
+        reached[i] = reached[i - 1];
+        continue;
+      }
+      const Line line =
+          std::exchange(lines_[i], Line{vm::Opcode::Fatal, {Arg::constant(scope_.text.front())}});
+      set_code();
+      reached[i] = stops();
+      lines_[i] = line;
+      if (line.opcode == vm::Opcode::Concurrent) {
+        in_group = static_cast<uint64_t>(line.operands[0].value());
+      }
+    }
+    set_code();
+    made_.reached.push_back(std::move(reached));
+  }
+
+  bool stops() {
+    const auto& text = made_.unit.constants[scope_.text.front()].value;
+    try {
+      Any result;
+      call(&result);
+      return false;
+    } catch (const Error& e) {
+      return e.render().find(std::string(text.as<String>().view())) != std::string::npos;
+    }
   }
 
   // Appends the calls of a group.
@@ -365,13 +641,17 @@ class Grower {
     return true;
   }
 
+  void call(Any* result) {
+    vm::Machine m(vm::Program::from_unit(made_.unit), tight_limits());
+    const std::vector<AnyView> views(args_.begin(), args_.end());
+    *result = m.call(static_cast<uint32_t>(made_.unit.functions.size() - 1), views);
+  }
+
   // Whether the function returns. If it gives an error, the instruction is dropped; an error that
   // the program was refused or that the machine misbehaves is rethrown.
   bool runs(Any* result) {
     try {
-      vm::Machine m(vm::Program::from_unit(made_.unit), tight_limits());
-      const std::vector<AnyView> views(args_.begin(), args_.end());
-      *result = m.call(static_cast<uint32_t>(made_.unit.functions.size() - 1), views);
+      call(result);
       return true;
     } catch (const Error& e) {
       if (e.kind() == ErrorKind::Internal || e.kind() == ErrorKind::Damaged) {
@@ -383,6 +663,7 @@ class Grower {
 
   Choices& choices_;
   GeneratedUnit& made_;
+  const Reach reach_;
   Scope scope_;
   std::vector<Any> args_;
   std::vector<Line> lines_;
@@ -426,10 +707,10 @@ std::vector<vm::Word> encode(std::span<const Line> lines) {
   return code;
 }
 
-GeneratedUnit make_unit(Choices& choices) {
+GeneratedUnit make_unit(Choices& choices, Reach reach) {
   GeneratedUnit made;
   add_tables(made.unit);
-  for (uint64_t n = 1 + choices.below(3); n > 0; --n) Grower(choices, made).grow();
+  for (uint64_t n = 1 + choices.below(3); n > 0; --n) Grower(choices, made, reach).grow();
   return made;
 }
 

@@ -4,7 +4,9 @@
 // Operands are chosen by their kinds, so that the verifier accepts the instruction. Kinds don't
 // determine the types of values, so a function grows by execution: an instruction is appended if
 // the function still returns after it, and later instructions choose among the values found in the
-// registers. A few failing instructions are kept too, as the last ones of functions.
+// registers. A few failing instructions are kept too, as the last ones of functions. Some
+// instructions are appended together, in the patterns that the pre-decoder has forms for
+// (vm/interp/decode.cc), since chance rarely makes them.
 #pragma once
 
 #include <algorithm>
@@ -71,11 +73,17 @@ struct GeneratedUnit {
   vm::Unit unit;
   // How many instructions of each opcode are in functions that return.
   std::map<vm::Opcode, int> executed;
+  // For each function, whether each of its instructions ran when the function was called as it was
+  // generated. Empty unless that was asked for.
+  std::vector<std::vector<bool>> reached;
 };
+
+enum class Reach : uint8_t { Ignored, Found };
 
 // A unit of a few functions that the verifier accepts and that ran, under limits, while they were
 // generated. They call the registry's functions that files may link. Throws an Internal error if
-// the machine misbehaves, which is a finding.
-GeneratedUnit make_unit(Choices& choices);
+// the machine misbehaves, which is a finding. Finding what is reached takes a run for each
+// instruction.
+GeneratedUnit make_unit(Choices& choices, Reach reach = Reach::Ignored);
 
 }  // namespace tenon::fuzz

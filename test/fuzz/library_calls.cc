@@ -12,6 +12,7 @@
 
 #include "arguments.h"
 #include "bounds.h"
+#include "content.h"
 #include "device/call_context.h"
 #include "library/algorithms/register.h"
 #include "library/ml/register.h"
@@ -77,30 +78,6 @@ class LimitedCall final : public CallContext {
   std::atomic<size_t> counted_{0};
   std::atomic<bool> stopped_{false};
 };
-
-// All that a caller can see of a value, as bytes.
-void append_content(const AnyView& value, std::string* to) {
-  if (auto tensor = value.try_as<Tensor>(); tensor && *tensor) {
-    *to += to_text(*tensor);
-    if (is_string_tensor(*tensor)) {
-      const Strings strings(*tensor);
-      for (int64_t i = 0; i < strings.size(); ++i) *to += cat(strings[i].size(), ":", strings[i]);
-    } else {
-      const auto bytes = static_cast<size_t>(tensor->bytes());
-      const size_t at = to->size();
-      to->resize(at + bytes);
-      if (bytes) tensor->copy_elements(to->data() + at);
-    }
-  } else if (value.type_index == TypeIndex::Array) {
-    for (const Any& element : value.as<Array<Any>>()) append_content(element, to);
-  } else if (value.type_index == TypeIndex::Shape) {
-    *to += to_text(value.as<Shape>());
-  } else if (const auto text = value.try_as<String>()) {
-    *to += std::string_view(*text);
-  } else {
-    *to += cat(value.type_index, " ", value.v.bits, "; ");
-  }
-}
 
 // The call as text, for a finding.
 std::string text_of(uint64_t number, const Signature& function) {

@@ -5,10 +5,12 @@ Usage: command_line.py TENON LIBRARY [RUNS]
 
 LIBRARY is fail_allocation.c's, to be preloaded. Of all allocations of a command, RUNS (40) are tried
 that are spread over it. The command must succeed, or end with exit code 5 and an error on standard
-error; a signal means that lack of memory ended the process.
+error; a signal means that lack of memory ended the process. Its output is then the old file, else the
+new one, and nothing else is left.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,6 +30,7 @@ fn @main(%x: tensor[n; f32]) -> tensor[n; f32] {
 }
 """
 OUT_OF_MEMORY = 5
+OLD = b"the old output"
 
 
 def main() -> int:
@@ -52,35 +55,59 @@ def main() -> int:
         keep = ["compile", "-q", "--keep-computes", "c.tn", "-o", "c.tnx"]
         if subprocess.run([str(tenon), *keep], cwd=folder, env=base).returncode != 0:
             return 1
+        corpus = Path(__file__).resolve().parent.parent / "fuzz/corpus/onnx"
+        for name in ("external.onnx", "external.bin", "if_and_loop.onnx"):
+            shutil.copy(corpus / name, folder)
         inputs = ["--dim", "n=2", "--input", "x=random", "--threads", "1"]
-        for arguments in (
-            ["verify", "p.tnx"],
-            ["run", "p.tnx", "--input", "x=random"],
-            ["none"],
-            ["run", "-q", "--untrusted", "c.tnx", *inputs],
-            ["run", "-q", "--mode", "interpret", "c.tn", *inputs],
+        given = set(os.listdir(folder))
+        for arguments, output in (
+            (["verify", "p.tnx"], ""),
+            (["run", "p.tnx", "--input", "x=random"], ""),
+            (["none"], ""),
+            (["run", "-q", "--untrusted", "c.tnx", *inputs], ""),
+            (["run", "-q", "--mode", "interpret", "c.tn", *inputs], ""),
+            (["compile", "-q", "c.tn", "-o", "o.tnx"], "o.tnx"),
+            (["compile", "-q", "external.onnx", "-o", "o.tnx"], "o.tnx"),
+            (["compile", "-q", "if_and_loop.onnx", "-o", "o.tnx"], "o.tnx"),
+            (["asm", "-q", "p.tna", "-o", "o.tnx"], "o.tnx"),
+            (["opt", "c.tn", "-o", "o.tn"], "o.tn"),
+            (["dump", "c.tnx"], ""),
         ):
             whole = run(folder, arguments, FAIL_COUNT="1")
+            new = Path(folder, output).read_bytes() if output else b""
             count = int(whole.stderr.split("allocations ")[-1])
             tried = sorted({i * count // runs for i in range(runs)})
             stopped = 0
             for lasting in ({}, {"FAIL_LASTING": "1"}):
                 for at in tried:
+                    if output:
+                        Path(folder, output).write_bytes(OLD)
                     done = run(folder, arguments, FAIL_AT=str(at), **lasting)
-                    if done.returncode == whole.returncode:
-                        continue
-                    stopped += 1
                     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-                    if done.returncode == OUT_OF_MEMORY and errors:
+                    problem = ""
+                    if done.returncode != whole.returncode:
+                        stopped += 1
+                        if done.returncode != OUT_OF_MEMORY or not errors:
+                            problem = f"exit code {done.returncode}: {done.stderr.strip()[:300]}"
+                    if output:
+                        found = Path(folder, output).read_bytes()
+                        if found != new and (found != OLD or done.returncode == 0):
+                            problem = f"exit code {done.returncode}, and the output is {found[:40]!r}"
+                    left = set(os.listdir(folder)) - given - {output}
+                    if left:
+                        problem = f"it left {', '.join(left)}"
+                    if not problem:
                         continue
                     failures += 1
                     how = "and all later ones" if lasting else "alone"
                     print(f"tenon {' '.join(arguments)}: allocation {at} of {count} {how}:")
-                    print(f"  exit code {done.returncode}: {done.stderr.strip()[:300]}")
-            print(f"tenon {' '.join(arguments)}: {count} allocations, {stopped} failures reported")
+                    print(f"  {problem}")
+            print(f"tenon {' '.join(arguments)}: {count} allocations, {stopped} failures reported", flush=True)
             if stopped == 0:
                 print("  no failure was noticed: is the library preloaded?")
                 failures += 1
+            if output:
+                Path(folder, output).unlink()
     return 1 if failures else 0
 
 

@@ -17,6 +17,7 @@
 #include <memory>
 #include <new>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "codegen/llvm/memory_limit.h"
@@ -46,7 +47,10 @@ size_t allocated() {
 // In the child.
 [[noreturn]] void run_child(const std::function<int(int)>& body, int pipe, pid_t parent,
                             size_t memory) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // SIGTERM lets it remove temporary files (main.cc).
+  struct sigaction on_term {};
+  sigaction(SIGTERM, nullptr, &on_term);
+  prctl(PR_SET_PDEATHSIG, on_term.sa_handler == SIG_IGN ? SIGKILL : SIGTERM);
   if (getppid() != parent) _exit(0);  // it ended before that
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
@@ -105,14 +109,26 @@ ChildProcess::ChildProcess(const std::function<int(int pipe)>& body, size_t memo
 
 ChildProcess::~ChildProcess() {
   if (pid_ > 0) {
-    kill();
+    end();
     wait();
   }
   close(pipe_);
 }
 
-void ChildProcess::kill() {
-  if (pid_ > 0) ::kill(pid_, SIGKILL);
+// Gives it some time to remove its temporary files.
+void ChildProcess::end() const {
+  constexpr int kSteps = 50;
+  constexpr std::chrono::milliseconds kStep(5);
+  kill(pid_, SIGTERM);
+  for (int i = 0; i < kSteps; ++i) {
+    siginfo_t ended{};
+    if (waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        ended.si_pid != 0) {
+      return;
+    }
+    std::this_thread::sleep_for(kStep);
+  }
+  kill(pid_, SIGKILL);
 }
 
 ChildProcess::End ChildProcess::wait() {

@@ -25,7 +25,6 @@ class ChildProcess {
 
   // What it writes can be read here, and then the end of the file, once it has ended.
   int pipe() const { return pipe_; }
-  void kill();
 
   struct End {
     int exit_code = 0;
@@ -34,6 +33,8 @@ class ChildProcess {
   End wait();
 
  private:
+  void end() const;
+
   pid_t pid_ = 0;
   int pipe_ = -1;
 };

@@ -1,5 +1,8 @@
 #include "codegen/llvm/link.h"
 
+#include <llvm/Support/ManagedStatic.h>
+#include <unistd.h>
+
 #include <deque>
 #include <mutex>
 #include <string>
@@ -8,11 +11,34 @@
 #include "codegen/llvm/output_pipe.h"
 #include "lld/Common/Driver.h"
 #include "support/memory_file.h"
+#include "support/output_file.h"
 #include "support/text.h"
 
 LLD_HAS_DRIVER(elf)
 
 namespace tenon::codegen {
+namespace {
+
+// What the linker has printed so far; null while none runs. The linker's mutex guards it.
+const std::string* running_linkers_complaints = nullptr;
+
+// An error that LLD calls fatal, such as an output that can't be opened, ends the process without
+// what was printed. Before, LLD destroys LLVM's managed statics, so that this can say the reason
+// and give the exit code of a failure at run time.
+struct LinkerExit {
+  ~LinkerExit() {
+    if (!running_linkers_complaints) return;
+    remove_temporary_files();
+    const std::string text =
+        cat("error: cannot link kernels\n  found     ", *running_linkers_complaints,
+            "  help: a limit of the process or the user may be reached: ulimit -a\n");
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    _exit(exit_code(ErrorKind::Runtime));
+  }
+};
+llvm::ManagedStatic<LinkerExit> linker_exit;
+
+}  // namespace
 
 std::vector<uint8_t> link_closed(const std::vector<std::string>& objects, const char* emulation,
                                  const std::vector<std::string>& exported) {
@@ -62,12 +88,17 @@ std::vector<uint8_t> link_closed(const std::vector<std::string>& objects, const 
     if (!linker_usable)
       raise(Error(ErrorKind::Internal, "the linker failed earlier and cannot run again"));
     llvm::raw_string_ostream err(complaints);
+    err.SetUnbuffered();
+    (void)*linker_exit;  // makes it
+    running_linkers_complaints = &complaints;
     lld::Result result = lld::lldMain(arguments, llvm::nulls(), err, {{lld::Gnu, &lld::elf::link}});
+    running_linkers_complaints = nullptr;
     linker_usable = result.canRunAgain;
     err.flush();
     if (result.retCode != 0) {
       // Its files are in memory: where it can't open one, the process has no file descriptor left.
       if (complaints.find("cannot open ") != std::string::npos ||
+          complaints.find("cannot find ") != std::string::npos ||
           complaints.find("failed to open ") != std::string::npos)
         raise(Error(ErrorKind::Runtime, "cannot link kernels")
                   .found(complaints)

@@ -39,6 +39,10 @@ struct Range {
   }
 };
 
+// Of a file that the dynamic loader accepts.
+constexpr unsigned char kIdentity[EI_NIDENT] = {ELFMAG0,    ELFMAG1,     ELFMAG2,    ELFMAG3,
+                                                ELFCLASS64, ELFDATA2LSB, EV_CURRENT, ELFOSABI_NONE};
+
 // The dynamic loader reads its tables from memory while it applies relocations: a relocation that
 // changed the relocation table, a symbol or the dynamic section would make the loader do what this
 // check never saw. So these tables must lie in segments that aren't writable. Linkers place the
@@ -92,8 +96,9 @@ class ElfCheck {
     if (!read(0, &header_) || std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0) {
       return "not an ELF file";
     }
-    if (header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB ||
-        header_.e_type != ET_DYN || header_.e_phentsize != sizeof(Elf64_Phdr)) {
+    if (std::memcmp(header_.e_ident, kIdentity, sizeof kIdentity) != 0 ||
+        header_.e_version != EV_CURRENT || header_.e_type != ET_DYN ||
+        header_.e_phentsize != sizeof(Elf64_Phdr)) {
       return "not a 64-bit little-endian ELF shared object";
     }
     const auto* machine = std::ranges::find(kMachines, header_.e_machine, &Machine::number);
@@ -188,7 +193,9 @@ class ElfCheck {
     // So each segment begins behind the one before.
     if (p.p_vaddr / kPage < next_page_) return "segments that overlap in memory";
     next_page_ = (p.p_vaddr + p.p_memsz + kPage - 1) / kPage;
-    if (p.p_vaddr % kPage != p.p_offset % kPage) return "a segment that can't be mapped";
+    if (p.p_vaddr % kPage != p.p_offset % kPage || p.p_align % kPage != 0) {
+      return "a segment that can't be mapped";
+    }
     loads_.push_back({{p.p_vaddr, p.p_memsz},
                       {p.p_vaddr, p.p_filesz},
                       p.p_offset,

@@ -137,6 +137,31 @@ TEST(ElfCheck, TakesWhatTheCompilerMakes) {
   EXPECT_THAT(KernelObject::open(object.elf, "test")->names(), testing::ElementsAre("tripwire"));
 }
 
+// So that a failure of the dynamic loader is the system's, and not called damage.
+TEST(ElfCheck, TakesNothingThatTheLoaderRefuses) {
+  Object object;
+  const size_t headers = object.header()->e_phoff + object.header()->e_phnum * sizeof(Elf64_Phdr);
+  int taken = 0;
+  for (size_t i = 0; i < headers; ++i) {
+    // Large segments may need more memory than there is.
+    const size_t in_segment = (i - object.header()->e_phoff) % sizeof(Elf64_Phdr);
+    if (i >= object.header()->e_phoff && in_segment / 8 == offsetof(Elf64_Phdr, p_memsz) / 8) {
+      continue;
+    }
+    for (const int change : {1, 2, 4, 8, 16, 32, 64, 128}) {
+      std::string mutant = object.elf;
+      mutant[i] = static_cast<char>(mutant[i] ^ change);
+      if (why_not_closed(mutant)) continue;
+      ++taken;
+      const MemoryFile file("test", mutant);
+      void* const handle = dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+      ASSERT_TRUE(handle) << "byte " << i << ", bit " << change << ": " << dlerror();
+      dlclose(handle);
+    }
+  }
+  EXPECT_GT(taken, 0);
+}
+
 // As when code fills its last page: the range to be made read-only begins where the code ends.
 TEST(ElfCheck, TakesDataRightBehindCode) {
   Object object;

@@ -85,9 +85,13 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   errno = 0;
   object->handle = dlopen(unique_path(descriptor).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!object->handle && errno == ENOMEM) throw std::bad_alloc();
-  const char* reason = object->handle ? nullptr : dlerror();
-  if (!object->handle)
-    throw damaged_code(name, reason ? reason : "no reason", "a loadable shared object");
+  if (!object->handle) {
+    // The object is closed, so that the loader finds nothing wrong with it: the system refused it
+    // memory or a descriptor.
+    const char* reason = dlerror();
+    throw failure(ErrorKind::Runtime, cat(name, ": its native code can't be loaded"),
+                  reason ? reason : "no reason");
+  }
   link_map* loaded = nullptr;
   if (!parts.kernels || dlinfo(object->handle, RTLD_DI_LINKMAP, static_cast<void*>(&loaded)) != 0) {
     throw damaged_code(name, "no kernel table", cat("the symbol ", kKernelTableSymbol));
