@@ -751,6 +751,17 @@ TEST(Schedule, WindowsOfEachChannelAreTiles) {
   }
 }
 
+// Sizes that no tensor has may stand in a file.
+TEST(Schedule, WindowsOfTheLargestExtents) {
+  for (const int64_t extent : {(int64_t{1} << 50) - 7, (int64_t{1} << 50) + 5, int64_t{1} << 40}) {
+    for (const int64_t pad : {0, 1}) {
+      check(*lower(*depthwise(Dim(4), Dim(extent), 16, 3, 1, pad), "k", {}));
+      check(*lower(*depthwise(Dim(extent), Dim(40), 16, 3, 1, pad), "k", {}));
+      check(*lower(*depthwise(Dim(4), Dim(40), extent / 2 * 2, 3, 1, pad), "k", {}));
+    }
+  }
+}
+
 // 37 columns in panels of 16, the last of which has 11 more.
 TEST(Schedule, ColumnsBeyondTheLastAreNotStored) {
   Agreement a;

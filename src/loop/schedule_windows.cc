@@ -19,6 +19,7 @@ namespace tenon::loop {
 namespace {
 
 constexpr int64_t kFewestPlaces = 3;
+constexpr int64_t kMostTries = 64;  // numbers of tiles; a file may give a row any size
 constexpr int64_t kMoreAtEnds = 2;  // places of a tile at an end of a row
 
 class WindowSchedule {
@@ -107,8 +108,10 @@ class WindowSchedule {
     if (!count || !knows_padding()) return row_of_any_size(loop);
     if (*count <= most_places() + kMoreAtEnds) return places(index(0), *count);
     // As many tiles of the same size as leave few places over, which the first and the last have.
-    for (int64_t tiles = ceil_of(*count, most_places()); *count / tiles >= kFewestPlaces; ++tiles) {
+    const int64_t fewest = *count / most_places() + (*count % most_places() > 0);
+    for (int64_t tiles = fewest; tiles < fewest + kMostTries; ++tiles) {
       const int64_t size = *count / tiles, over = *count % tiles;
+      if (size < kFewestPlaces) break;
       if (over > 2 * kMoreAtEnds) continue;
       const int64_t first = size + over / 2, last = size + over - over / 2;
       const auto begin = as_int(inner_.begin), end = as_int(inner_.end);
@@ -121,7 +124,6 @@ class WindowSchedule {
     }
     return row_of_any_size(loop);
   }
-  static int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
   // Tiles of inner places, and all others one by one.
   StmtRef row_of_any_size(ForKind loop) const {
