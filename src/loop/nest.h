@@ -47,6 +47,11 @@ void collapse(const std::vector<Work*>& works);
 inline void collapse(Work* w) {
   collapse(std::vector<Work*>{w});
 }
+inline void collapse(Work* w, std::vector<Work>* after) {
+  std::vector<Work*> works{w};
+  for (Work& a : *after) works.push_back(&a);
+  collapse(works);
+}
 
 // The number of lanes of a vector of the work's elements.
 int64_t lanes_of(const Work& w, const ScheduleOptions& options);

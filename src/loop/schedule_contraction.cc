@@ -58,9 +58,7 @@ class ContractionSchedule {
       : w_(std::move(w)), sum_(sum), after_(std::move(after)), options_(options) {}
 
   StmtRef run() {
-    std::vector<Work*> all{&w_};
-    for (Work& a : after_) all.push_back(&a);
-    collapse(all);
+    collapse(&w_, &after_);
     if (!classify()) return nullptr;
     cut_tiles();
     find_panels();

@@ -29,11 +29,12 @@ class WindowSchedule {
       : w_(std::move(w)), sum_(sum), after_(std::move(after)), options_(options) {}
 
   StmtRef run() {
-    std::vector<Work*> all{&w_};
-    for (Work& a : after_) all.push_back(&a);
-    collapse(all);
+    collapse(&w_, &after_);
     if (w_.padding_is_skippable) w_.body = with_padding_outside(w_.body);
     if (!is_window() || !find_inner_places()) return nullptr;
+    Work inner = w_;
+    inner.body = inner_body_ = with_conditions(guarded_, w_);
+    ranges_ = restricted_ranges(inner, &inner_body_);
     const std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 2);
     return outer_loops(outer, true, row(outer.empty() ? ForKind::kParallel : ForKind::kSerial));
   }
@@ -76,12 +77,14 @@ class WindowSchedule {
     inner_ = {index(0), places};
     std::vector<ExprRef> left;
     for (const ExprRef& condition : guarded_.conditions) {
+      // One may guard what another loads, but here all are computed.
+      if (!loads_in(condition).empty()) return false;
       if (!depends_on(condition, place_.var) && !depends_on(condition, step_.var)) {
         left.push_back(condition);
         continue;
       }
       const ExprRef f = not_negative(condition);
-      if (!f || depends_on(f, channel_.var) || !loads_in(f).empty()) return false;
+      if (!f || depends_on(f, channel_.var)) return false;
       const auto c = coefficient(f, place_.var);
       if (!c || !c->is_const() || c->is_const(0) || *c->as_const() == INT64_MIN) return false;
       // At the step of the sum where it holds least.
@@ -171,20 +174,20 @@ class WindowSchedule {
     return seq(parts);
   }
 
-  ExprRef at(const ExprRef& f, const ExprRef& place, int64_t step) const {
-    return substitute(f, {{place_.var.get(), place}, {step_.var.get(), index(step)}});
+  std::optional<int64_t> known_at(const ExprRef& f, const ExprRef& place, int64_t step) const {
+    return as_int(substitute(f, {{place_.var.get(), place}, {step_.var.get(), index(step)}}));
   }
   // Whether a known place, at a step of the sum, is outside x. An unknown one is an inner place.
   bool is_padding(const ExprRef& place, int64_t step) const {
     return std::ranges::any_of(inside_, [&](const ExprRef& f) {
-      const auto known = as_int(at(f, place, step));
+      const auto known = known_at(f, place, step);
       return known && *known < 0;
     });
   }
   // Whether that depends on nothing else.
   bool knows_padding() const {
-    return std::ranges::all_of(inside_,
-                               [&](const ExprRef& f) { return bool(as_int(at(f, index(0), 0))); });
+    return std::ranges::all_of(
+        inside_, [&](const ExprRef& f) { return known_at(f, index(0), 0).has_value(); });
   }
 
   StmtRef tile(const ExprRef& first, int64_t count, const ExprRef& channel, int64_t lanes) const {
@@ -202,13 +205,9 @@ class WindowSchedule {
       return substitute(
           e, {{place_.var.get(), sum(first, index(i))}, {channel_.var.get(), sum(channel, lane)}});
     };
-    Work inner = w_;
-    inner.body = with_conditions(guarded_, w_);
-    ExprRef body = inner.body;
-    const std::vector<Range> ranges = restricted_ranges(inner, &body);
     std::vector<StmtRef> steps;
     for (int64_t k = 0; k < *step_.extent.as_const(); ++k) {
-      const ExprRef product = substitute(body, {{step_.var.get(), index(k)}});
+      const ExprRef product = substitute(inner_body_, {{step_.var.get(), index(k)}});
       steps.push_back(each_place([&](int64_t i) {
         if (is_padding(sum(first, index(i)), k)) return seq({});
         const ExprRef value = cast(w_.accumulate, at(product, i));
@@ -217,7 +216,8 @@ class WindowSchedule {
     }
     StmtRef sums = seq(steps);
     for (size_t r = w_.reduce.size() - 1; r-- > 0;) {
-      sums = for_loop(w_.reduce[r].var, ranges[r].begin, difference(ranges[r].end, ranges[r].begin),
+      const Range& range = ranges_[r];
+      sums = for_loop(w_.reduce[r].var, range.begin, difference(range.end, range.begin),
                       ForKind::kSerial, sums);
     }
     const StmtRef clear = each_place([&](int64_t i) {
@@ -239,6 +239,8 @@ class WindowSchedule {
   int64_t lanes_ = 0;
   Range inner_;                  // the places whose windows lie within x
   std::vector<ExprRef> inside_;  // not negative at a place and step within x
+  ExprRef inner_body_;           // of inner places,
+  std::vector<Range> ranges_;    // within these of the reduced variables
 };
 
 }  // namespace

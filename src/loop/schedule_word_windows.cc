@@ -75,9 +75,7 @@ class WordWindowSchedule {
       : w_(std::move(w)), sum_(sum), after_(std::move(after)), target_(options.target) {}
 
   StmtRef run() {
-    std::vector<Work*> all{&w_};
-    for (Work& a : after_) all.push_back(&a);
-    collapse(all);
+    collapse(&w_, &after_);
     if (!is_sliding()) return nullptr;
     list_words();
     const std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 2);

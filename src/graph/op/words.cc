@@ -354,6 +354,8 @@ Sample sample_depthwise_words(const Operator&, uint64_t seed) {
 void register_words(OperatorTable& table) {
   const AttrSpec columns = {"columns", AttrKind::kDim, nullptr,
                             "the size of the result's last axis"};
+  const std::vector<OperandSpec> windows = {
+      {"x", only(u8)}, {"words", only(i32)}, {"padding", only(u8), OperandSpec::kOptional}};
   table.add({.name = "pack_words",
              .kind = OpKind::kMovement,
              .operands = {{"w", only(i8)}},
@@ -377,9 +379,7 @@ void register_words(OperatorTable& table) {
              .sample = sample_matmul_words});
   table.add({.name = "conv_words",
              .kind = OpKind::kContraction,
-             .operands = {{"x", only(u8)},
-                          {"words", only(i32)},
-                          {"padding", only(u8), OperandSpec::kOptional}},
+             .operands = windows,
              .attrs = {columns, strides_attr(), pads_attr(), dilations_attr()},
              .summary = "the convolution of x, channels last, and the weights that `pack_words` "
                         "packed, in i32; around x is `padding`, or 0",
@@ -388,9 +388,7 @@ void register_words(OperatorTable& table) {
              .sample = sample_conv_words});
   table.add({.name = "depthwise_words",
              .kind = OpKind::kContraction,
-             .operands = {{"x", only(u8)},
-                          {"words", only(i32)},
-                          {"padding", only(u8), OperandSpec::kOptional}},
+             .operands = windows,
              .attrs = {strides_attr(), pads_attr(), dilations_attr()},
              .summary = "the convolution of each channel of x, channels last, with weights of its "
                         "own, in i32: a kernel's places along the last spatial axis are the bytes "

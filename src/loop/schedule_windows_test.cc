@@ -1,0 +1,112 @@
+// Windows that slide along a row, of words of bytes and of numbers.
+#include <gtest/gtest.h>
+
+#include "loop/schedule_agreement.h"
+#include "loop/word_product.h"
+
+namespace tenon::loop {
+namespace {
+
+const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
+
+// A window's words stay, shifted by what is new at each place, for every stride that leaves some of
+// them; other windows are read anew.
+TEST(Schedule, WindowsOfWordsSlide) {
+  Agreement a;
+  for (const int64_t stride : {1, 2, 3, 4}) {
+    for (const int64_t words : {1, 2}) {
+      for (const int64_t pad : {0, 2}) {
+        for (const int64_t channels : {8, 36, 6}) {
+          const SlidingWords s = {5, 12, channels, 2, words, stride, pad};
+          SCOPED_TRACE(cat("stride ", stride, ", ", words, " words, ", channels, " channels"));
+          const ComputeRef c = sliding_words(s, Dim(s.rows));
+          const std::vector<Tensor> inputs = {a.random({s.rows, s.places, channels}, u8),
+                                              a.random({s.height, words, channels}, i32),
+                                              a.random({channels}, i32)};
+          a.check(c, inputs, 0);
+          a.check(sliding_words(s, n), inputs, 0);
+          const bool slides = stride < 4 && channels % 4 == 0;
+          EXPECT_EQ(to_text(*lower(*c, "k", {})).find("window") != std::string::npos, slides)
+              << to_text(*lower(*c, "k", {}));
+        }
+      }
+    }
+  }
+}
+
+// Of each channel alone: y[r, p, c] = sum over h, k of x[r * stride + h - pad, ..., c] * w[h, k,
+// c], plus a bias, with zeros around x.
+ComputeRef depthwise(const Dim& rows, const Dim& places, int64_t channels, int64_t kernel,
+                     int64_t stride, int64_t pad) {
+  auto x = buffer("x", f32, {rows, places, Dim(channels)}),
+       w = buffer("w", f32, {Dim(kernel), Dim(kernel), Dim(channels)}),
+       bias = buffer("bias", f32, {Dim(channels)});
+  const auto count = [&](const Dim& extent) {
+    return floordiv(extent + 2 * pad - kernel, Dim(stride)) + 1;
+  };
+  const std::vector<Dim> shape = {count(rows), count(places), Dim(channels)};
+  auto total = buffer("total", f32, shape), y = buffer("y", f32, shape);
+  auto products = make<Stage>(*reduce_stage(
+      total, Reduction::kSum, {Dim(kernel), Dim(kernel)}, [&](const Indices& i, const Indices& q) {
+        const auto place = [&](size_t axis) {
+          return i[axis] * index(stride) + q[axis] - index(pad);
+        };
+        const auto inside = [&](const ExprRef& e, const Dim& extent) {
+          return binary(BinaryOp::kAnd, binary(BinaryOp::kLe, index(0), e),
+                        binary(BinaryOp::kLt, e, dim_value(extent)));
+        };
+        const ExprRef both =
+            binary(BinaryOp::kAnd, inside(place(0), rows), inside(place(1), places));
+        ExprRef element = at(x, {place(0), place(1), i[2]});
+        if (pad > 0) element = select(both, element, literal(f32, 0));
+        return element * at(w, {q[0], q[1], i[2]});
+      }));
+  products->padding_is_skippable = true;
+  auto biased = map_stage(y, [&](const Indices& i) { return at(total, i) + at(bias, {i[2]}); });
+  return compute_of({x, w, bias}, {products, biased}, {y});
+}
+
+// Tiles of places, of which those at the ends leave out what is padding; of symbolic sizes, and
+// where no window lies within x, places are computed one by one.
+TEST(Schedule, WindowsOfEachChannelAreTiles) {
+  Agreement a;
+  struct Size {
+    int64_t places, channels, kernel, stride, pad;
+  };
+  for (const auto& [places, channels, kernel, stride, pad] : std::vector<Size>{{5, 16, 3, 1, 1},
+                                                                               {7, 20, 5, 1, 2},
+                                                                               {29, 16, 3, 1, 1},
+                                                                               {31, 34, 3, 2, 1},
+                                                                               {40, 16, 7, 1, 3},
+                                                                               {12, 18, 3, 1, 0},
+                                                                               {23, 16, 2, 3, 1},
+                                                                               {9, 16, 9, 1, 8},
+                                                                               {4, 16, 3, 1, 1},
+                                                                               {30, 12, 3, 1, 1},
+                                                                               {30, 17, 3, 1, 1}}) {
+    SCOPED_TRACE(cat(places, " places, ", channels, " channels, ", kernel, " by ", kernel));
+    const int64_t rows = kernel + 1;
+    const std::vector<Tensor> inputs = {a.random({rows, places, channels}),
+                                        a.random({kernel, kernel, channels}), a.random({channels})};
+    const ComputeRef c = depthwise(Dim(rows), Dim(places), channels, kernel, stride, pad);
+    a.check(c, inputs, 1e-4);
+    a.check(depthwise(n, m, channels, kernel, stride, pad), inputs, 1e-4);
+    const bool in_tiles = to_text(*lower(*c, "k", {})).find("sums") == std::string::npos &&
+                          to_text(*lower(*c, "k", {})).find("total") == std::string::npos;
+    EXPECT_EQ(in_tiles, channels % 2 == 0 && pad < 8) << to_text(*lower(*c, "k", {}));
+  }
+}
+
+// Sizes that no tensor has may stand in a file.
+TEST(Schedule, WindowsOfTheLargestExtents) {
+  for (const int64_t extent : {(int64_t{1} << 50) - 7, (int64_t{1} << 50) + 5, int64_t{1} << 40}) {
+    for (const int64_t pad : {0, 1}) {
+      check(*lower(*depthwise(Dim(4), Dim(extent), 16, 3, 1, pad), "k", {}));
+      check(*lower(*depthwise(Dim(extent), Dim(40), 16, 3, 1, pad), "k", {}));
+      check(*lower(*depthwise(Dim(4), Dim(40), extent / 2 * 2, 3, 1, pad), "k", {}));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::loop
