@@ -35,7 +35,8 @@ StmtRef for_loop(const Ref<const Var>& v, const ExprRef& begin, const ExprRef& e
                  const StmtRef& body) {
   auto n = as_int(extent);
   if (is_empty(body) || (n && *n <= 0)) return seq({});
-  if (n && *n == 1 && loop != ForKind::kVector) return let(v, begin, body);
+  const bool is_let = loop != ForKind::kVector && loop != ForKind::kMatrix;
+  if (n && *n == 1 && is_let) return let(v, begin, body);
   auto s = make<For>();
   s->var = v;
   s->begin = begin;
@@ -175,8 +176,9 @@ struct Checker {
         const auto& f = static_cast<const For&>(*s);
         require(f.var->dtype == i64 && f.begin->dtype == i64 && f.extent->dtype == i64,
                 "loops count in i64");
-        bool constant = f.loop == ForKind::kVector || f.loop == ForKind::kUnrolled;
-        require(!constant || as_int(f.extent), "vector and unrolled loops have constant extents");
+        const bool constant = f.loop != ForKind::kSerial && f.loop != ForKind::kParallel;
+        require(!constant || as_int(f.extent),
+                "vector, unrolled and matrix loops have constant extents");
         require(f.loop != ForKind::kParallel || !in_task,
                 "a parallel loop is in no loops but serial ones");
         require(!in_vector || f.loop == ForKind::kUnrolled,

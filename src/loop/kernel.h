@@ -31,10 +31,11 @@ enum class ForKind : uint8_t {
   // that depends on var masks what it guards. Contains no loops except kUnrolled ones.
   kVector,
   kUnrolled,  // constant extent
+  kMatrix,    // constant extent: one of the loops of loop/byte_matrix.h
 };
 // The names in text.
-inline constexpr const char* kForNames[] = {"for", "parallel", "vector", "unrolled"};
-static_assert(std::size(kForNames) == static_cast<size_t>(ForKind::kUnrolled) + 1);
+inline constexpr const char* kForNames[] = {"for", "parallel", "vector", "unrolled", "matrix"};
+static_assert(std::size(kForNames) == static_cast<size_t>(ForKind::kMatrix) + 1);
 
 // for var in [begin, begin + extent)
 struct For : Stmt {

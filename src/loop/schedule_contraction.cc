@@ -9,7 +9,9 @@
 // run on each tile while it is in the first-level cache.
 //
 // A dot product of bytes (BinaryOp::kByteDot) may take the place of the multiplication: then the
-// operands are words of four numbers each, and k counts words.
+// operands are words of four numbers each, and k counts words. Where registers hold matrices, they
+// hold the sums of larger tiles (byte_matrix.h), whose rows are read at a constant distance: in
+// place only if one axis counts them.
 //
 // Padding is multiplied as zeros. Columns of the last panel that the result lacks are computed, but
 // not stored.
@@ -18,6 +20,7 @@
 #include <utility>
 
 #include "loop/affine.h"
+#include "loop/byte_matrix.h"
 #include "loop/nest.h"
 #include "loop/symbol_set.h"
 #include "loop/walk.h"
@@ -27,6 +30,8 @@ namespace {
 
 constexpr int64_t kFewRows = 4, kNarrowRows = 6;
 constexpr int64_t kShortestRun = 3;  // steps of the sum that an operand is read in place for
+constexpr int64_t kMatrixRows = 32, kMatrixColumns = 16;  // two registers of 16 rows and words
+constexpr int64_t kFewestMatrixSteps = 8;
 
 struct Factors {
   BinaryOp op;  // kMul or kByteDot
@@ -103,6 +108,7 @@ class ContractionSchedule {
 
   // Tiles of up to kNarrowRows rows, for that many: a tile computes all rows that it has.
   StmtRef narrow_tiles() {
+    const bool in_matrices = std::exchange(in_matrices_, false);
     const int64_t tile_rows = std::exchange(tile_rows_, kNarrowRows);
     const int64_t block_rows = std::exchange(block_rows_, kNarrowRows);
     const Dim block = std::exchange(block_, Dim(kNarrowRows));
@@ -110,6 +116,7 @@ class ContractionSchedule {
     tile_rows_ = tile_rows;
     block_rows_ = block_rows;
     block_ = block;
+    in_matrices_ = in_matrices;
     return tiles;
   }
 
@@ -203,13 +210,26 @@ class ContractionSchedule {
                          w_.accumulate, rows_.as_const(), x_.extent.as_const(), depth_.as_const()},
                         options_.target);
     lanes_ = vector_lanes(w_.accumulate.bytes(), options_.target);
+    width_ = panel_width(tiling_, w_.accumulate, options_.target);
+    const bool matrices = multiplies_matrices();
+    if (matrices) {
+      tiling_.row_tiles = std::max<int64_t>(tiling_.row_tiles * tiling_.rows / kMatrixRows, 1);
+      tiling_.rows = kMatrixRows;
+    }
     tile_rows_ = tiling_.rows;
     if (auto m = rows_.as_const()) tile_rows_ = pieces(*m, pieces(*m, tile_rows_));
-    width_ = panel_width(tiling_, w_.accumulate, options_.target);
+    in_matrices_ = matrices && tile_rows_ > kNarrowRows;
     block_rows_ = tile_rows_ * tiling_.row_tiles;
     block_columns_ = width_ * tiling_.column_tiles;
     cut_block(rows_, tile_rows_, &block_rows_);
     cut_block(x_.extent, width_, &block_columns_);
+  }
+  // Whether registers that hold matrices compute such sums.
+  bool multiplies_matrices() const {
+    const auto depth = depth_.as_const();
+    return options_.target.byte_matrices && op_ == BinaryOp::kByteDot && !swapped_ &&
+           w_.accumulate == i32 && depth && *depth >= kFewestMatrixSteps &&
+           width_ % kMatrixColumns == 0;
   }
   // How threads share the tiles. They take consecutive blocks, of the same rows first unless `b` is
   // large in comparison: then each reads only its own columns of `b`. Blocks have equal numbers of
@@ -321,10 +341,20 @@ class ContractionSchedule {
     const auto run = run_.as_const();
     a_direct_ = only_loads_use(a_, m_) && run && *run <= tiling_.direct_depth &&
                 (run_start_ == 0 || *run >= kShortestRun);
+    if (in_matrices_) a_direct_ = a_direct_ && has_even_rows();
     if (!a_direct_) run_start_ = 0, run_ = depth_;
     b_direct_ = only_loads_use(b_, {x_}) && runs_through(b_) && is_contiguous(b_, x_) && n &&
                 *n % width_ == 0 && *n <= tiling_.direct_columns;
     row_stride_ = depth_ + Dim(lanes_);
+  }
+
+  // Whether the rows of `a` are all a tile's and at a constant distance, and each a row of words.
+  bool has_even_rows() const {
+    const auto rows = rows_.as_const();
+    const Load* const words = load_of_word(a_);
+    return run_start_ == 0 && m_.size() == 1 && rows && *rows >= tile_rows_ && words &&
+           load_coefficient(a_, w_.reduce.back())
+               ->is_const(words->dtype == i32 ? 1 : kBytesPerWord);
   }
 
   // ---- positions
@@ -371,8 +401,9 @@ class ContractionSchedule {
 
   // ---- packing
 
-  // a_pack[row * row_stride_ + k], for the rows of the block.
-  StmtRef pack_a(const ExprRef& m0, const ExprRef& count) {
+  // a_pack[row * row_stride_ + k], for the rows of the block; of tiles in matrices, the last row is
+  // repeated up to the end of a tile.
+  StmtRef pack_a(const ExprRef& m0, const ExprRef& rows) {
     auto row = var("pack_row", i64);
     const Axis& k = w_.reduce.back();
     ExprRef at = sum(binary(BinaryOp::kMul, row, dim_value(row_stride_)), flat_depth());
@@ -382,8 +413,13 @@ class ContractionSchedule {
                        ? vector_range(k.var, index(0), dim_value(k.extent), lanes_, element)
                        : for_loop(k.var, index(0), dim_value(k.extent), ForKind::kSerial, element);
     body = outer_reduce_loops(body);
+    ExprRef count = rows, packed = row;
+    if (in_matrices_) {
+      count = scaled(tiles_of(rows), tile_rows_);
+      packed = smaller(row, minus_one(rows));
+    }
     return for_loop(row, index(0), count, ForKind::kSerial,
-                    with_lets(row_axes(sum(m0, row), nullptr), body));
+                    with_lets(row_axes(sum(m0, packed), nullptr), body));
   }
 
   StmtRef outer_reduce_loops(StmtRef body) const {
@@ -435,14 +471,19 @@ class ContractionSchedule {
   // ---- the tiles of a block
 
   ExprRef zero() const { return identity(Reduction::kSum, w_.accumulate); }
+  ExprRef tiles_of(const ExprRef& rows) const {
+    return quotient(sum(rows, index(tile_rows_ - 1)), index(tile_rows_));
+  }
 
   StmtRef columns(const ExprRef& m0, const ExprRef& m_count, const ExprRef& n0,
                   const ExprRef& n_count) {
     auto tile_n = var("tile_n", i64), n = var("n", i64), tile_m = var("tile_m", i64),
          first = var("first", i64);
-    StmtRef tiles = for_loop(
-        tile_m, index(0), quotient(sum(m_count, index(tile_rows_ - 1)), index(tile_rows_)),
-        ForKind::kSerial, let(first, scaled(tile_m, tile_rows_), tile(m0, m_count, first, n)));
+    const ExprRef start = scaled(tile_m, tile_rows_);
+    const StmtRef body_of_tile =
+        in_matrices_ ? matrix_tile(m0, m_count, first, n) : tile(m0, m_count, first, n);
+    StmtRef tiles = for_loop(tile_m, index(0), tiles_of(m_count), ForKind::kSerial,
+                             let(first, start, body_of_tile));
     StmtRef body = b_direct_ ? tiles : seq({pack_b(n), tiles});
     if (panels_) {
       body = let(n, index(0), let(panels_->var, sum(n0, tile_n), body));
@@ -514,7 +555,37 @@ class ContractionSchedule {
                       loop);
     }
     StmtRef compute = with_lets(lets, alloc(acc, seq({clear, loop, keep})));
-    return alloc(done, seq({compute, finish(done, m0, m_count, first, n)}));
+    return alloc(done, seq({compute, finish(done, m0, m_count, first, first, n)}));
+  }
+
+  // The same in matrices. Their rows are at a constant distance, so that the last tile of rows that
+  // are read in place begins earlier, at rows that the one before has computed.
+  StmtRef matrix_tile(const ExprRef& m0, const ExprRef& m_count, const ExprRef& first,
+                      const ExprRef& n) {
+    const auto done = buffer("tile", w_.accumulate, {Dim(tile_rows_ * width_)});
+    const MatrixLoops loops = {var("row", i64), var("column", i64), var("k", i64), tile_rows_,
+                               width_,          *depth_.as_const()};
+    const auto start = var("start", i64), fetched = var("fetched", i64);
+    ExprRef begin = first, left;
+    if (a_direct_) {
+      const ExprRef last = difference(dim_value(rows_), index(tile_rows_));
+      begin = difference(smaller(sum(m0, first), last), m0);
+      VarMap values = depth_at(loops.step);
+      values[m_.front().var.get()] = sum(sum(m0, start), loops.row);
+      left = substitute(a_, values);
+    } else {
+      const ExprRef row = binary(BinaryOp::kMul, sum(start, loops.row), dim_value(row_stride_));
+      left = load(a_pack_, {sum(row, loops.step)});
+    }
+    const ExprRef right = b_direct_
+                              ? b_at(loops.step, sum(n, loops.column))
+                              : load(b_pack_, {sum(scaled(loops.step, width_), loops.column)});
+    const StmtRef product = byte_matrix(loops, done, left, right);
+    StmtRef fetch_next = for_loop(loops.step, index(0), index(loops.depth), ForKind::kSerial,
+                                  fetch(loops.step, fetched));
+    if (!is_empty(fetch_next)) fetch_next = let(fetched, fetched_column(first), fetch_next);
+    return let(start, begin,
+               alloc(done, seq({fetch_next, product, finish(done, m0, m_count, first, start, n)})));
   }
 
   // The first column of the vector of the next panel that the tile which begins at row `first`
@@ -554,14 +625,16 @@ class ContractionSchedule {
     return substitute(b_, values);
   }
 
-  // Applies the stages after the sum to the rows and columns of the tile that exist.
+  // Applies the stages after the sum to the rows, from `first` on, and columns of the tile that
+  // exist. The tile in `done` begins at row `start`.
   StmtRef finish(const Ref<const Buffer>& done, const ExprRef& m0, const ExprRef& m_count,
-                 const ExprRef& first, const ExprRef& n) {
+                 const ExprRef& first, const ExprRef& start, const ExprRef& n) {
     auto i = var("tile_row", i64);
     ExprRef column = difference(x_.var, n);
     std::vector<StmtRef> stores;
     for (const Work& a : after_) stores.push_back(if_inside(a, store(a.out, {a.offset}, a.body)));
-    StmtRef point = let(sum_, load(done, {sum(scaled(i, width_), column)}), seq(stores));
+    const ExprRef row_of_tile = start == first ? ExprRef(i) : sum(difference(first, start), i);
+    StmtRef point = let(sum_, load(done, {sum(scaled(row_of_tile, width_), column)}), seq(stores));
     ExprRef width = smaller(index(width_), difference(dim_value(x_.extent), n));
     StmtRef row = vector_range(x_.var, n, width, lanes_, point);
     ExprRef rows = smaller(index(tile_rows_), difference(m_count, first));
@@ -590,6 +663,7 @@ class ContractionSchedule {
   Dim block_ = 1;           // rows
   bool rows_first_ = true;
   bool a_direct_ = false, b_direct_ = false;
+  bool in_matrices_ = false;  // whether registers that hold matrices compute the tiles
   Ref<const Buffer> a_pack_, b_pack_;
 };
 

@@ -12,20 +12,18 @@
 #include <utility>
 
 #include "loop/affine.h"
+#include "loop/byte_matrix.h"
 #include "loop/nest.h"
 #include "loop/walk.h"
 
 namespace tenon::loop {
 namespace {
 
-constexpr int64_t kBytes = 4;        // of a word
 constexpr int64_t kMostStride = 3;   // one byte of the word before stays
 constexpr int64_t kMostWords = 32;   // of a window
 constexpr int64_t kMostVectors = 4;  // of channels at once
 constexpr int64_t kFewestLanes = 4;
 constexpr size_t kMostNodes = 200;  // of an expression that is compared with another
-
-using Bytes = std::array<ExprRef, kBytes>;
 
 ExprRef joined(const ExprRef& a, const ExprRef& b) {
   return binary(BinaryOp::kOr, a, b);
@@ -35,37 +33,6 @@ ExprRef moved_up(const ExprRef& word, int64_t bytes) {
 }
 ExprRef moved_down(const ExprRef& word, int64_t bytes) {
   return cast(i32, binary(BinaryOp::kShr, cast(u32, word), literal_int(u32, 8 * bytes)));
-}
-
-// The bytes of which `e` is made, as i32, from the lowest on.
-std::optional<Bytes> bytes_of(const ExprRef& e) {
-  Bytes bytes;
-  std::vector<ExprRef> open{e};
-  for (size_t parts = 0; !open.empty(); ++parts) {
-    if (parts > 2 * kBytes) return std::nullopt;
-    const ExprRef part = std::move(open.back());
-    open.pop_back();
-    int64_t place = 0;
-    ExprRef byte = part;
-    if (part->kind == ExprKind::kBinary) {
-      const auto& b = static_cast<const Binary&>(*part);
-      if (b.op == BinaryOp::kOr) {
-        open.push_back(b.a);
-        open.push_back(b.b);
-        continue;
-      }
-      const auto bits = as_int(b.b);
-      if (b.op != BinaryOp::kShl || !bits || *bits % 8 != 0) return std::nullopt;
-      place = *bits / 8;
-      byte = b.a;
-    }
-    const bool is_byte = byte->kind == ExprKind::kCast && byte->dtype == i32 &&
-                         static_cast<const Cast&>(*byte).a->dtype == u8;
-    if (!is_byte || place >= kBytes || bytes[static_cast<size_t>(place)]) return std::nullopt;
-    bytes[static_cast<size_t>(place)] = byte;
-  }
-  const bool all = std::ranges::all_of(bytes, [](const ExprRef& b) { return bool(b); });
-  return all ? std::optional(bytes) : std::nullopt;
 }
 
 class WordWindowSchedule {
@@ -189,7 +156,7 @@ class WordWindowSchedule {
     if (!from || !to) return false;
     const Dim by = *to - *from;
     return *coefficient(a, place_.var) == by * Dim(stride_) &&
-           (!several_ || *coefficient(a, word_axis().var) == by * Dim(kBytes));
+           (!several_ || *coefficient(a, word_axis().var) == by * Dim(kBytesPerWord));
   }
 
   // ---- the words of a window
@@ -219,7 +186,8 @@ class WordWindowSchedule {
   }
   // The byte that many places after the first of the window in a row.
   ExprRef byte_at(size_t row, int64_t place) const {
-    return in_window(bytes_[static_cast<size_t>(place % kBytes)], row, place / kBytes);
+    return in_window(bytes_[static_cast<size_t>(place % kBytesPerWord)], row,
+                     place / kBytesPerWord);
   }
 
   // ---- the nest
@@ -280,8 +248,8 @@ class WordWindowSchedule {
       // Before the first place: its bytes where they are `stride` later, but for the newest.
       for (int64_t word = 0; word < words_; ++word) {
         ExprRef bytes;
-        for (int64_t b = 0; b < kBytes; ++b) {
-          const int64_t place = word * kBytes + b - stride_;
+        for (int64_t b = 0; b < kBytesPerWord; ++b) {
+          const int64_t place = word * kBytesPerWord + b - stride_;
           if (place < 0) continue;
           const ExprRef part = moved_up(byte_at(r, place), b);
           bytes = bytes ? joined(bytes, part) : part;
@@ -292,7 +260,7 @@ class WordWindowSchedule {
         }));
       }
       for (int64_t b = 0; b < stride_; ++b) {
-        const ExprRef newest = byte_at(r, words_ * kBytes - stride_ + b);
+        const ExprRef newest = byte_at(r, words_ * kBytesPerWord - stride_ + b);
         step.push_back(chosen_once(newest, [&](const ExprRef& e) {
           return each_vector(
               [&](int64_t v) { return store(fresh, slot(fresh_of(r, b), v), of_channel(e, v)); });
@@ -311,9 +279,9 @@ class WordWindowSchedule {
           const auto at = slot(word_of(r, word), v);
           const ExprRef next =
               word + 1 < words_ ? load(window, slot(word_of(r, word + 1), v)) : bytes;
-          all.push_back(store(
-              window, at,
-              joined(moved_down(load(window, at), stride_), moved_up(next, kBytes - stride_))));
+          all.push_back(store(window, at,
+                              joined(moved_down(load(window, at), stride_),
+                                     moved_up(next, kBytesPerWord - stride_))));
         }
       }
       for (size_t r = 0; r < rows_.size(); ++r) {
@@ -352,7 +320,7 @@ class WordWindowSchedule {
   const TargetFacts& target_;
 
   Axis place_, channel_;
-  Bytes bytes_;
+  WordBytes bytes_;
   ExprRef weights_;
   int64_t stride_ = 1;
   bool several_ = false;      // whether the last reduced axis counts words along the row

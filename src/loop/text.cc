@@ -230,12 +230,12 @@ class Printer {
         return;
       case StmtKind::kFor: {
         const auto& f = static_cast<const For&>(*s);
-        constexpr std::string_view kinds[] = {"for", "parallel for", "vector for", "unrolled for"};
+        const std::string_view kind = kForNames[static_cast<size_t>(f.loop)];
         std::string begin = expr(indent, f.begin), extent = expr(indent, f.extent);
         std::string range =
             begin == "0" ? cat("< ", extent) : cat("in ", begin, " + [0, ", extent, ")");
-        line(indent,
-             cat(kinds[static_cast<size_t>(f.loop)], " ", names.of(*f.var), " ", range, ":"));
+        line(indent, cat(kind, f.loop == ForKind::kSerial ? "" : " for", " ", names.of(*f.var), " ",
+                         range, ":"));
         return stmt(indent + 1, f.body);
       }
       case StmtKind::kStore: {

@@ -17,9 +17,10 @@ void print_cpus(const codegen::Architecture& architecture) {
   for (const std::string& name : names) {
     const loop::TargetFacts facts = codegen::parse_target(name, &architecture).facts();
     const bool scalar = facts.vector_bytes == codegen::Capabilities::kScalarPair;
-    std::printf("  %-*s  %s%s\n", static_cast<int>(width), name.c_str(),
+    std::printf("  %-*s  %s%s%s\n", static_cast<int>(width), name.c_str(),
                 scalar ? "no vectors" : cat(facts.vector_bytes, "-byte vectors").c_str(),
-                facts.dot_products ? ", dot products of int8" : "");
+                facts.dot_products ? ", dot products of int8" : "",
+                facts.byte_matrices ? ", matrices of int8" : "");
   }
 }
 
@@ -36,7 +37,8 @@ void write_targets() {
       const loop::TargetFacts facts = codegen::parse_target(name, &architecture).facts();
       out.begin_object().key("name").value(name);
       out.key("vector_bytes").value(facts.vector_bytes);
-      out.key("dot_products").value(facts.dot_products).end_object();
+      out.key("dot_products").value(facts.dot_products);
+      out.key("byte_matrices").value(facts.byte_matrices).end_object();
     }
     out.end_array().end_object();
   }

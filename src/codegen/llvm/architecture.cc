@@ -58,6 +58,7 @@ Capabilities x86_capabilities(const Names& features) {
           .scaling = wide,
           .dot_products = has("avx512vnni") || has("avxvnni"),
           .pair_products = true,
+          .byte_matrices = wide && has("amx-tile") && has("amx-int8"),
           .vector_bytes = wide          ? 64
                           : has("avx2") ? 32
                                         : 16,
@@ -79,6 +80,7 @@ Capabilities aarch64_capabilities(const Names&) {
           .scaling = false,
           .dot_products = false,
           .pair_products = false,
+          .byte_matrices = false,
           .vector_bytes = 16,
           .vector_registers = 32};
 }
@@ -111,6 +113,7 @@ Capabilities riscv64_capabilities(const Names&) {
           .scaling = false,
           .dot_products = false,
           .pair_products = false,
+          .byte_matrices = false,
           .vector_bytes = Capabilities::kScalarPair,
           .vector_registers = 16};
 }

@@ -17,6 +17,7 @@ struct Capabilities {
   bool scaling = false;          // one multiplies vectors of floats by powers of two
   bool dot_products = false;     // as in loop/target_facts.def
   bool pair_products = false;    // as there
+  bool byte_matrices = false;    // as there
   int64_t vector_bytes = 16;     // of one vector register, or kScalarPair
   int64_t vector_registers = 16;
 

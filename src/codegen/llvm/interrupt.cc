@@ -64,7 +64,7 @@ WorkCount::Work WorkCount::work_of(const loop::Stmt& s) {
       inner = {0, true};
     } else {
       inner.uncounted = each * std::max<int64_t>(*turns, 0);
-      if (loop.loop == ForKind::kVector) {
+      if (runs_lanes_at_once(loop)) {
         inner.uncounted = (inner.uncounted + kLanesOfWork - 1) / kLanesOfWork;
       }
     }

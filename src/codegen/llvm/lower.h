@@ -10,7 +10,8 @@
 //   body.cc        the body, composed of
 //     function       the LLVM function: entry and exit, values in scope (Env), sizes, errors
 //     facts          facts about expressions, known before they are emitted
-//     statement      loops, choices, variables, stores; parallel.cc turns parallel loops into tasks
+//     statement      loops, choices, variables, stores; parallel.cc turns parallel loops into tasks,
+//                    matrix.cc those over matrices of bytes into a product in AMX's registers
 //     interrupt      lets loops be stopped
 //     scratch        storage that statements allocate
 //     expression     scalar expressions, for one element or one vector of lanes

@@ -122,6 +122,10 @@ llvm::Value* MemoryWriter::first_of_row(const Elements& e, llvm::Value* offset) 
   return element(e, offset);
 }
 
+llvm::Value* MemoryWriter::place(const loop::Buffer& buffer, const Address& at) {
+  return element(elements(buffer), at.offset);
+}
+
 // ---- loads
 
 Value MemoryWriter::load(const loop::Buffer& buffer, Address at) {

@@ -32,6 +32,8 @@ class MemoryWriter {
   // Stops the kernel unless 0 <= index < extent in the active lanes.
   void require_inside(Value index, llvm::Value* extent, const loop::Buffer& buffer, int32_t axis);
 
+  // The address of an element, outside vector loops.
+  llvm::Value* place(const loop::Buffer& buffer, const Address& at);
   Value load(const loop::Buffer& buffer, Address at);
   // Stores a value of the buffer's dtype.
   void store(const loop::Buffer& buffer, Address at, Value value);

@@ -110,6 +110,39 @@ TEST(ScheduleEmit, DotProductsOfBytesAreExact) {
   }
 }
 
+// Registers that hold matrices: one or two of rows, and of columns, in place and packed, with
+// depths beside whole steps of 16 words.
+TEST(ScheduleEmit, MatricesOfBytesAreExact) {
+  const Target target = host_target();
+  if (!target.capabilities.byte_matrices) GTEST_SKIP() << "no registers that hold matrices";
+  std::mt19937 rng(9);
+  ScheduleOptions options;
+  options.target = target.facts();
+  for (const int64_t rows : {7, 29, 100}) {
+    for (const int64_t height : {1, 3}) {
+      for (const int64_t words : {8, 19, 64}) {
+        for (const int64_t columns : {16, 48}) {
+          for (const bool symbolic : {false, true}) {
+            SCOPED_TRACE(cat(rows, " ", height, " ", words, " ", columns, symbolic ? " n" : ""));
+            const ComputeRef c =
+                word_product(symbolic ? Dim::symbol("n") : Dim(rows), height, words, columns);
+            const KernelRef kernel = lower(*c, "product", options);
+            if (columns >= 32) {
+              EXPECT_NE(to_text(*kernel).find("matrix"), std::string::npos);
+            }
+            const Tensor x = random_bits(u8, {rows + height - 1, 4 * words + 4}, &rng),
+                         w = random_bits(i32, {height, words, columns}, &rng);
+            Tensor y = Tensor::empty({rows, columns}, i32);
+            OpenedKernels opened(compile_kernels({kernel}, target));
+            ASSERT_EQ(opened.call("product", {x, w, y}), 0);
+            expect_close(y, evaluate(*c, {x, w}, {{"n", rows}})[0], 0);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(ScheduleEmit, SlidingWindowsOfWordsAreExact) {
   std::mt19937 rng(8);
   for (const char* cpu : {"x86-64", "x86-64-v3", "x86-64-v4", "native"}) {

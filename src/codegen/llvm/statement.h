@@ -45,6 +45,11 @@ class StatementWriter {
   // Binds the variable and writes the body.
   void body(const loop::For& loop, Variable variable);
 
+  // ---- matrix.cc
+  // Writes the product of matrices that begins at this loop, if the target has registers for it;
+  // false if not.
+  bool matrix_loop(const loop::For& loop);
+
   // ---- parallel.cc
   void parallel_loop(const loop::For& loop);
   // A serial loop around parallel ones, for which threads stand by if one of them is worth it.

@@ -33,8 +33,8 @@ Target make_target(const Architecture& architecture, std::string_view cpu,
   t.cpu = cpu;
   t.tune = contains(architecture.levels, cpu) ? "generic" : cpu;
   for (std::string_view name : kKnownFeatures) {
-    // Kernels don't use tile registers, and requesting them would cost a system call on load.
-    if (!name.starts_with("amx-") && contains(available, name)) t.features.emplace_back(name);
+    // Kernels don't multiply matrices of bf16.
+    if (name != "amx-bf16" && contains(available, name)) t.features.emplace_back(name);
   }
   t.capabilities = architecture.capabilities(t.features);
   return t;
@@ -80,6 +80,7 @@ loop::TargetFacts Target::facts() const {
                                               : 256 << 10;
   facts.dot_products = capabilities.dot_products;
   facts.pair_products = capabilities.pair_products;
+  facts.byte_matrices = capabilities.byte_matrices;
   return facts;
 }
 
@@ -90,6 +91,9 @@ Target host_target() {
   for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
     if (feature.second) available.push_back(feature.first().str());
   }
+  // The system may refuse a process registers that the processor has.
+  for (const std::string& missing : vm::missing_cpu_features(available))
+    std::erase(available, missing);
   return make_target(host, llvm::sys::getHostCPUName().str(), available);
 }
 

@@ -38,7 +38,7 @@ class WorkEstimate {
                                                         work_of(*loop.body));
         llvm::Value* most = b_.getInt64(kWorthThreads);
         llvm::Value* work = b_.CreateExtractValue(product, 0);
-        if (loop.loop == ForKind::kVector) {  // rounded up, since narrow vectors are work too
+        if (runs_lanes_at_once(loop)) {  // rounded up, since narrow vectors are work too
           work = b_.CreateUDiv(b_.CreateAdd(work, b_.getInt64(kLanesOfWork - 1)),
                                b_.getInt64(kLanesOfWork));
         }

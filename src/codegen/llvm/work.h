@@ -9,8 +9,12 @@
 
 namespace tenon::codegen {
 
-// Work is counted in scalar operations; in a vector loop, kLanesOfWork operations count as one.
+// Work is counted in scalar operations; in a vector loop, and in each loop over a matrix,
+// kLanesOfWork operations count as one.
 inline constexpr int64_t kLanesOfWork = 8;
+inline bool runs_lanes_at_once(const loop::For& loop) {
+  return loop.loop == loop::ForKind::kVector || loop.loop == loop::ForKind::kMatrix;
+}
 
 // From this much work on (a few microseconds), distributing a loop over threads pays off: with
 // less, one thread is done before another has started.

@@ -9,8 +9,10 @@
 namespace tenon::graph {
 
 namespace {
-constexpr const char* kStatements =
-    "for, parallel, vector, unrolled, if, let, scratch, prefetch, a store";
+std::string statements() {
+  const std::vector<std::string> loops(std::begin(loop::kForNames), std::end(loop::kForNames));
+  return cat(tenon::join(loops, ", "), ", if, let, scratch, prefetch, a store");
+}
 }  // namespace
 
 class KernelParser : ScalarParser {
@@ -103,7 +105,7 @@ class KernelParser : ScalarParser {
     }
     if (t.kind == TokenKind::kVar) return Part{store(), {}, {}};
     if (t.kind != TokenKind::kWord) {
-      p_.fail("a statement is missing", kStatements);
+      p_.fail("a statement is missing", statements());
     }
     if (auto kind = index_of(loop::kForNames, t.text)) {
       return Part{for_(static_cast<loop::ForKind>(*kind)), {}, {}};
@@ -145,7 +147,7 @@ class KernelParser : ScalarParser {
       s->buffer = buffer();
       return Part{{}, {}, s};
     }
-    p_.fail_at(t, cat("'", t.text, "' is not a statement of a kernel"), kStatements);
+    p_.fail_at(t, cat("'", t.text, "' is not a statement of a kernel"), statements());
   }
 
   // for %i from 0 count n { ... }

@@ -2,6 +2,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include "vm/isa/short_text.h"
@@ -52,19 +54,42 @@ CpuFeatureSet detect() {
   }
   return set;
 }
+
+// Whether the system lets this process use registers that hold matrices. It is asked once, and only
+// if code needs them: they make the frames of signals larger, so that it refuses while a thread has
+// a smaller stack for them.
+bool may_use_matrices() {
+  constexpr long kRequestPermission = 0x1023, kMatrices = 18;  // ARCH_REQ_XCOMP_PERM, XTILEDATA
+  static const bool may = syscall(SYS_arch_prctl, kRequestPermission, kMatrices) == 0;
+  return may;
+}
 #else
 CpuFeatureSet detect() {
   return {};
 }
+bool may_use_matrices() {
+  return false;
+}
 #endif
+
+bool is_usable(const Feature& f) {
+  const CpuFeatureSet& host = host_cpu_features();
+  const auto bit = static_cast<size_t>(f.number);
+  return (host[bit / 64] >> (bit % 64) & 1) && (f.state != kAmx || may_use_matrices());
+}
+
+const Feature* feature_of(std::string_view name) {
+  for (const Feature& f : kFeatures) {
+    if (f.name == name) return &f;
+  }
+  return nullptr;
+}
 
 }  // namespace
 
 int cpu_feature_bit(std::string_view name) {
-  for (const Feature& f : kFeatures) {
-    if (f.name == name) return f.number;
-  }
-  return -1;
+  const Feature* const f = feature_of(name);
+  return f ? f->number : -1;
 }
 
 CpuFeatureSet cpu_feature_set(const std::vector<std::string>& names) {
@@ -90,12 +115,9 @@ const CpuFeatureSet& host_cpu_features() {
 
 std::vector<std::string> missing_cpu_features(const std::vector<std::string>& needed) {
   std::vector<std::string> missing;
-  const CpuFeatureSet& host = host_cpu_features();
   for (const auto& name : needed) {
-    int bit = cpu_feature_bit(name);
-    if (bit < 0 || !(host[static_cast<size_t>(bit) / 64] >> (bit % 64) & 1)) {
-      missing.push_back(name);
-    }
+    const Feature* const f = feature_of(name);
+    if (!f || !is_usable(*f)) missing.push_back(name);
   }
   return missing;
 }

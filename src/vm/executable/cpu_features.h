@@ -39,8 +39,8 @@ std::vector<std::string> cpu_feature_names(const CpuFeatureSet& set);
 
 // The features that the processor has and the operating system supports, in table order.
 const CpuFeatureSet& host_cpu_features();
-// The needed features that this machine lacks; a feature that the table doesn't list counts as
-// lacking.
+// The needed features that this machine lacks, or whose registers the system refuses this process;
+// a feature that the table doesn't list counts as lacking.
 std::vector<std::string> missing_cpu_features(const std::vector<std::string>& needed);
 
 }  // namespace tenon::vm

@@ -12,7 +12,6 @@
 #include "support/test_error.h"
 #include "support/text.h"
 #include "vm/asm/assemble.h"
-#include "vm/executable/cpu_features.h"
 #include "vm/executable/generated_schema.h"
 #include "vm/executable/hash.h"
 #include "vm/executable/late_constants.h"
@@ -434,15 +433,6 @@ TEST(Verify, KernelClosed) {
   Unit unit = sample();
   unit.kernels.push_back({"x86_64", "any", {}, {{ImageKind::Elf, "", "no elf"}}});
   EXPECT_THAT(failure_of([&] { verify(unit); }), HasSubstr("kernel-closed"));
-}
-
-TEST(CpuFeatures, HaveNumbersAndNames) {
-  EXPECT_EQ(cpu_feature_bit("avx2"), 8);
-  EXPECT_EQ(cpu_feature_bit("nothing"), -1);
-  auto set = cpu_feature_set({"avx2", "sse3", "nothing"});
-  EXPECT_THAT(cpu_feature_names(set), testing::ElementsAre("sse3", "avx2"));
-  EXPECT_THAT(missing_cpu_features({"nothing"}), testing::ElementsAre("nothing"));
-  EXPECT_TRUE(missing_cpu_features(cpu_feature_names(host_cpu_features())).empty());
 }
 
 }  // namespace

@@ -1,0 +1,207 @@
+// Products of matrices of bytes (loop/byte_matrix.h) in the registers of Intel's AMX, each of up to
+// 16 rows of 64 bytes. A product of up to 32 rows and 32 columns has its sums in four of them; a
+// step loads two registers of each operand and multiplies each pair:
+//
+//            6 7    right, 16 words of depth, 16 columns each
+//         4  0 1
+//         5  2 3
+//   left, 16 rows each, 16 words of depth
+//
+// The registers are named by number, so that LLVM doesn't allocate them; they hold nothing before
+// and after the product.
+#include <algorithm>
+#include <array>
+
+#include "codegen/llvm/statement.h"
+#include "codegen/llvm/work.h"
+#include "llvm/IR/IntrinsicsX86.h"
+#include "loop/byte_matrix.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr int64_t kRows = 16, kWords = 16;  // of a register
+constexpr int64_t kLineBytes = 64;          // a row of one
+constexpr uint8_t kSums = 0, kLeft = 4, kRight = 6;
+
+// The shapes of the registers, as the processor reads them.
+std::array<uint8_t, 64> shapes_of(const loop::ByteMatrix& m) {
+  constexpr size_t kBytesOfRow = 16, kRowCounts = 48;
+  std::array<uint8_t, 64> shapes{};
+  shapes[0] = 1;  // of the only palette
+  const auto shape = [&](int64_t which, int64_t rows, int64_t bytes) {
+    shapes[kBytesOfRow + 2 * static_cast<size_t>(which)] = static_cast<uint8_t>(bytes);
+    shapes[kRowCounts + static_cast<size_t>(which)] = static_cast<uint8_t>(rows);
+  };
+  const int64_t step = std::min(m.depth, kWords);
+  for (int64_t i = 0; i < 2; ++i) {
+    shape(kRight + i, step, kLineBytes);
+    const int64_t rows = std::clamp<int64_t>(m.rows - i * kRows, 0, kRows);
+    if (rows == 0) continue;
+    shape(kLeft + i, rows, step * loop::kBytesPerWord);
+    for (int64_t j = 0; j < 2; ++j) shape(kSums + 2 * i + j, rows, kLineBytes);
+  }
+  return shapes;
+}
+
+class MatrixWriter {
+ public:
+  // `left`, `right` and `sums` are the addresses of the first elements.
+  MatrixWriter(FunctionWriter& f, const loop::ByteMatrix& m, llvm::Value* left, llvm::Value* right,
+               llvm::Value* sums)
+      : f_(f), b_(f.b), m_(m), left_(left), right_(right), sums_(sums) {
+    const int64_t word = loop::kBytesPerWord;
+    left_row_ = bytes(f.dim(m.left_row), m.left->dtype == u8 ? 1 : word);
+    right_row_ = bytes(f.dim(m.right_row), word);
+  }
+
+  void write() {
+    const auto shapes = shapes_of(m_);
+    auto* data = llvm::ConstantDataArray::get(b_.getContext(), llvm::ArrayRef<uint8_t>(shapes));
+    auto* table = new llvm::GlobalVariable(*b_.GetInsertBlock()->getModule(), data->getType(), true,
+                                           llvm::GlobalValue::PrivateLinkage, data);
+    table->setAlignment(llvm::Align(kLineBytes));
+    const int64_t rest = m_.depth > kWords ? m_.depth % kWords : 0;
+    if (rest > 0) store_rest(rest);
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {table});
+    for (int64_t column = 0; column < m_.columns; column += 2 * kWords) {
+      columns(column, m_.columns - column > kWords ? 2 : 1);
+    }
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
+  }
+
+ private:
+  llvm::Value* number(int64_t n) { return b_.getInt64(static_cast<uint64_t>(n)); }
+  llvm::Value* bytes(llvm::Value* elements, int64_t each) {
+    return b_.CreateMul(elements, number(each));
+  }
+  llvm::Value* after(llvm::Value* address, llvm::Value* distance) {
+    return b_.CreateGEP(b_.getInt8Ty(), address, distance);
+  }
+  llvm::Value* name(int64_t which) { return b_.getInt8(static_cast<uint8_t>(which)); }
+  int64_t halves() const { return m_.rows > kRows ? 2 : 1; }
+
+  // `turn` for 0 to count - 1.
+  template <class Turn>
+  void repeat(int64_t count, const Turn& turn) {
+    if (count == 1) return turn(number(0));
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    llvm::BasicBlock* loop = f_.block("steps");
+    llvm::BasicBlock* end = f_.block("end.steps");
+    b_.CreateBr(loop);
+    b_.SetInsertPoint(loop);
+    llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+    i->addIncoming(number(0), before);
+    turn(i);
+    llvm::Value* next = b_.CreateAdd(i, number(1), "", true, true);
+    i->addIncoming(next, b_.GetInsertBlock());
+    b_.CreateCondBr(b_.CreateICmpULT(next, number(count)), loop, end);
+    b_.SetInsertPoint(end);
+  }
+
+  // The last 16 words of each row of `left`, of which the first ones, which whole steps have
+  // multiplied, are 0.
+  void store_rest(int64_t rest) {
+    auto* line = llvm::FixedVectorType::get(b_.getInt32Ty(), kWords);
+    rest_ = f_.stack_slot(line, static_cast<uint64_t>(m_.rows), kLineBytes);
+    std::array<bool, kWords> is_new{};
+    std::fill(is_new.end() - rest, is_new.end(), true);
+    std::array<llvm::Constant*, kWords> lanes;
+    std::ranges::transform(is_new, lanes.begin(), [&](bool lane) { return b_.getInt1(lane); });
+    llvm::Value* mask = llvm::ConstantVector::get(lanes);
+    llvm::Value* last = after(left_, number((m_.depth - kWords) * loop::kBytesPerWord));
+    repeat(m_.rows, [&](llvm::Value* row) {
+      llvm::Value* words =
+          b_.CreateAlignedLoad(line, after(last, b_.CreateMul(row, left_row_)), llvm::Align(1));
+      words = b_.CreateSelect(mask, words, llvm::Constant::getNullValue(line));
+      b_.CreateAlignedStore(words, after(rest_, bytes(row, kLineBytes)), llvm::Align(kLineBytes));
+    });
+  }
+
+  void load(int64_t which, llvm::Value* from, llvm::Value* row) {
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64, {}, {name(which), from, row});
+  }
+  llvm::Value* half_of(llvm::Value* left, llvm::Value* row) {
+    return after(left, b_.CreateMul(row, number(kRows)));
+  }
+
+  // Adds the products of a step. The registers of both operands are loaded between multiplications,
+  // which they don't wait for.
+  void step(llvm::Value* left, llvm::Value* left_row, llvm::Value* right, int64_t count) {
+    load(kLeft, left, left_row);
+    for (int64_t j = 0; j < count; ++j) {
+      load(kRight + j, after(right, number(j * kLineBytes)), right_row_);
+    }
+    if (halves() > 1) load(kLeft + 1, half_of(left, left_row), left_row);
+    for (int64_t i = 0; i < halves(); ++i) {
+      for (int64_t j = 0; j < count; ++j) {
+        b_.CreateIntrinsic(llvm::Intrinsic::x86_tdpbusd, {},
+                           {name(kSums + 2 * i + j), name(kLeft + i), name(kRight + j)});
+      }
+    }
+  }
+
+  // The sums of 16 or 32 columns.
+  void columns(int64_t first, int64_t count) {
+    llvm::Value* const right = after(right_, number(first * loop::kBytesPerWord));
+    for_sums(count, [&](int64_t which, int64_t, int64_t) {
+      b_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero, {}, {name(which)});
+    });
+    repeat(std::max<int64_t>(m_.depth / kWords, 1), [&](llvm::Value* i) {
+      step(after(left_, bytes(i, kLineBytes)), left_row_,
+           after(right, b_.CreateMul(i, b_.CreateMul(right_row_, number(kWords)))), count);
+    });
+    if (rest_ != nullptr) {
+      step(rest_, number(kLineBytes),
+           after(right, b_.CreateMul(right_row_, number(m_.depth - kWords))), count);
+    }
+    const int64_t row = m_.sums_row * loop::kBytesPerWord;
+    for_sums(count, [&](int64_t which, int64_t i, int64_t j) {
+      const int64_t column = (first + j * kWords) * loop::kBytesPerWord;
+      b_.CreateIntrinsic(
+          llvm::Intrinsic::x86_tilestored64, {},
+          {name(which), after(sums_, number(i * kRows * row + column)), number(row)});
+    });
+  }
+  template <class Visit>
+  void for_sums(int64_t count, const Visit& visit) {
+    for (int64_t i = 0; i < halves(); ++i) {
+      for (int64_t j = 0; j < count; ++j) visit(kSums + 2 * i + j, i, j);
+    }
+  }
+
+  FunctionWriter& f_;
+  Builder& b_;
+  const loop::ByteMatrix& m_;
+  llvm::Value *left_, *right_, *sums_;
+  llvm::Value *left_row_ = nullptr, *right_row_ = nullptr;  // bytes from one row to the next
+  llvm::Value* rest_ = nullptr;
+};
+
+}  // namespace
+
+bool StatementWriter::matrix_loop(const loop::For& loop) {
+  if (!f_.m.target.capabilities.byte_matrices || !f_.kernel.in_bounds) return false;
+  const auto m = loop::byte_matrix_of(loop);
+  if (!m || m->rows > 2 * kRows || m->columns % kWords != 0) return false;
+  if (work_.work_of(loop).counts_itself) {
+    const int64_t work =
+        m->rows * m->columns * m->depth / (kLanesOfWork * kLanesOfWork * kLanesOfWork);
+    work_.spend(b_.getInt64(static_cast<uint64_t>(std::max<int64_t>(work, 1))));
+  }
+  for (const loop::Var* v : {m->row, m->column, m->step}) f_.env.vars[v] = {{b_.getInt64(0)}};
+  {
+    ExpressionWriter::Scope scope(expressions_);
+    const auto place = [&](const loop::Buffer& buffer, const loop::ExprRef& at) {
+      return memory_.place(buffer, expressions_.address(buffer, {at}));
+    };
+    llvm::Value* left = place(*m->left->buffer, m->left->indices[0]);
+    llvm::Value* right = place(*m->right->buffer, m->right->indices[0]);
+    llvm::Value* sums = place(*m->sums, m->at);
+    MatrixWriter(f_, *m, left, right, sums).write();
+  }
+  for (const loop::Var* v : {m->row, m->column, m->step}) f_.env.vars.erase(v);
+  return true;
+}
+
+}  // namespace tenon::codegen
