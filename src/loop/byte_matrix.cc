@@ -113,13 +113,13 @@ const Load* load_of_word(const ExprRef& e) {
 }
 
 StmtRef byte_matrix(const MatrixLoops& loops, const Ref<const Buffer>& sums, const ExprRef& left,
-                    const ExprRef& right) {
+                    const ExprRef& right, const StmtRef& next) {
   const ExprRef at =
       binary(BinaryOp::kAdd, binary(BinaryOp::kMul, loops.row, index(loops.columns)), loops.column);
   const ExprRef more =
       binary(BinaryOp::kAdd, load(sums, {at}), binary(BinaryOp::kByteDot, left, right));
-  const StmtRef steps =
-      for_loop(loops.step, index(0), index(loops.depth), ForKind::kMatrix, store(sums, {at}, more));
+  const StmtRef steps = for_loop(loops.step, index(0), index(loops.depth), ForKind::kMatrix,
+                                 seq({store(sums, {at}, more), next}));
   const StmtRef columns = for_loop(loops.column, index(0), index(loops.columns), ForKind::kMatrix,
                                    seq({store(sums, {at}, zero(i32)), steps}));
   return for_loop(loops.row, index(0), index(loops.rows), ForKind::kMatrix, columns);
@@ -134,7 +134,10 @@ std::optional<ByteMatrix> byte_matrix_of(const For& loop) {
   if (parts.size() != 2) return std::nullopt;
   const Store* const clear = store_in(parts[0]);
   const For* const depth = matrix_loop(parts[1]);
-  const Store* const add = depth ? store_in(depth->body) : nullptr;
+  if (depth == nullptr) return std::nullopt;
+  std::vector<StmtRef> body{depth->body};
+  if (body[0]->kind == StmtKind::kSeq) body = static_cast<const Seq&>(*body[0]).body.to_vector();
+  const Store* const add = store_in(body[0]);
   if (clear == nullptr || add == nullptr || clear->buffer != add->buffer ||
       clear->buffer->dtype != i32 || as_int(clear->value) != 0 ||
       add->value->kind != ExprKind::kBinary) {
@@ -177,6 +180,16 @@ std::optional<ByteMatrix> byte_matrix_of(const For& loop) {
     return std::nullopt;
   }
   m.sums_row = *sums_row, m.left_row = *left_row, m.right_row = *right_row;
+  if (body.size() > 2) return std::nullopt;
+  if (body.size() == 2) {
+    if (body[1]->kind != StmtKind::kPrefetch) return std::nullopt;
+    m.next = static_cast<const Prefetch*>(body[1].get());
+    if (m.next->indices.size() != 1) return std::nullopt;
+    const ExprRef& at = m.next->indices[0];
+    const auto next_row = coefficient(at, depth->var);
+    if (!next_row || depends_on(at, rows->var) || depends_on(at, columns->var)) return std::nullopt;
+    m.next_row = *next_row;
+  }
   return m;
 }
 

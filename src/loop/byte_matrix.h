@@ -6,6 +6,7 @@
 //       sums[at] = 0
 //       matrix k from 0 count depth
 //         sums[at] = sums[at] + byte_dot(left, right)
+//         prefetch next             (or nothing)
 //
 // As loops they mean what serial loops do. A back end that has such registers recognises them
 // (`byte_matrix_of`); any other runs them one by one.
@@ -41,16 +42,18 @@ struct ByteMatrix {
   Dim left_row;                 // from one row to the next, in elements
   const Load* right = nullptr;  // of the signed bytes: words side by side along j
   Dim right_row;                // from one k to the next, in elements
+  const Prefetch* next = nullptr;  // what is fetched meanwhile, with one index; null if nothing is
+  Dim next_row;                    // from one k to the next, in elements
 };
 
 // The loops for sums[first + i * columns + j], of i32. `left` and `right` are words that depend on
-// `row`, `column` and `step`.
+// `row`, `column` and `step`; `next` is a prefetch that depends on `step`, or empty.
 struct MatrixLoops {
   Ref<const Var> row, column, step;
   int64_t rows = 0, columns = 0, depth = 0;
 };
 StmtRef byte_matrix(const MatrixLoops& loops, const Ref<const Buffer>& sums, const ExprRef& left,
-                    const ExprRef& right);
+                    const ExprRef& right, const StmtRef& next = {});
 
 // What such loops multiply; nullopt if `loop` isn't the outermost of them.
 std::optional<ByteMatrix> byte_matrix_of(const For& loop);

@@ -580,12 +580,11 @@ class ContractionSchedule {
     const ExprRef right = b_direct_
                               ? b_at(loops.step, sum(n, loops.column))
                               : load(b_pack_, {sum(scaled(loops.step, width_), loops.column)});
-    const StmtRef product = byte_matrix(loops, done, left, right);
-    StmtRef fetch_next = for_loop(loops.step, index(0), index(loops.depth), ForKind::kSerial,
-                                  fetch(loops.step, fetched));
-    if (!is_empty(fetch_next)) fetch_next = let(fetched, fetched_column(first), fetch_next);
+    const StmtRef next = fetch(loops.step, fetched);
+    StmtRef product = byte_matrix(loops, done, left, right, next);
+    if (!is_empty(next)) product = let(fetched, fetched_column(first), product);
     return let(start, begin,
-               alloc(done, seq({fetch_next, product, finish(done, m0, m_count, first, start, n)})));
+               alloc(done, seq({product, finish(done, m0, m_count, first, start, n)})));
   }
 
   // The first column of the vector of the next panel that the tile which begins at row `first`

@@ -46,13 +46,14 @@ std::array<uint8_t, 64> shapes_of(const loop::ByteMatrix& m) {
 
 class MatrixWriter {
  public:
-  // `left`, `right` and `sums` are the addresses of the first elements.
+  // The addresses are those of the first elements; `next` is null if nothing is fetched.
   MatrixWriter(FunctionWriter& f, const loop::ByteMatrix& m, llvm::Value* left, llvm::Value* right,
-               llvm::Value* sums)
-      : f_(f), b_(f.b), m_(m), left_(left), right_(right), sums_(sums) {
+               llvm::Value* sums, llvm::Value* next)
+      : f_(f), b_(f.b), m_(m), left_(left), right_(right), sums_(sums), next_(next) {
     const int64_t word = loop::kBytesPerWord;
     left_row_ = bytes(f.dim(m.left_row), m.left->dtype == u8 ? 1 : word);
     right_row_ = bytes(f.dim(m.right_row), word);
+    if (next != nullptr) next_row_ = bytes(f.dim(m.next_row), m.next->buffer->dtype.bytes());
   }
 
   void write() {
@@ -141,6 +142,19 @@ class MatrixWriter {
     }
   }
 
+  // What belongs to step `i`, of which each pair of columns fetches its share.
+  void fetch(llvm::Value* i, int64_t first) {
+    constexpr uint32_t kForReading = 0, kSecondLevel = 2, kData = 1;
+    const int64_t pairs = (m_.columns + 2 * kWords - 1) / (2 * kWords);
+    const int64_t pair = first / (2 * kWords), step = std::min(m_.depth, kWords);
+    for (int64_t k = step * pair / pairs; k < step * (pair + 1) / pairs; ++k) {
+      llvm::Value* row = b_.CreateAdd(b_.CreateMul(i, number(kWords)), number(k));
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {next_->getType()},
+                         {after(next_, b_.CreateMul(row, next_row_)), b_.getInt32(kForReading),
+                          b_.getInt32(kSecondLevel), b_.getInt32(kData)});
+    }
+  }
+
   // The sums of 16 or 32 columns.
   void columns(int64_t first, int64_t count) {
     llvm::Value* const right = after(right_, number(first * loop::kBytesPerWord));
@@ -150,6 +164,7 @@ class MatrixWriter {
     repeat(std::max<int64_t>(m_.depth / kWords, 1), [&](llvm::Value* i) {
       step(after(left_, bytes(i, kLineBytes)), left_row_,
            after(right, b_.CreateMul(i, b_.CreateMul(right_row_, number(kWords)))), count);
+      if (next_ != nullptr) fetch(i, first);
     });
     if (rest_ != nullptr) {
       step(rest_, number(kLineBytes),
@@ -173,8 +188,9 @@ class MatrixWriter {
   FunctionWriter& f_;
   Builder& b_;
   const loop::ByteMatrix& m_;
-  llvm::Value *left_, *right_, *sums_;
-  llvm::Value *left_row_ = nullptr, *right_row_ = nullptr;  // bytes from one row to the next
+  llvm::Value *left_, *right_, *sums_, *next_;
+  // Bytes from one row to the next.
+  llvm::Value *left_row_ = nullptr, *right_row_ = nullptr, *next_row_ = nullptr;
   llvm::Value* rest_ = nullptr;
 };
 
@@ -198,7 +214,8 @@ bool StatementWriter::matrix_loop(const loop::For& loop) {
     llvm::Value* left = place(*m->left->buffer, m->left->indices[0]);
     llvm::Value* right = place(*m->right->buffer, m->right->indices[0]);
     llvm::Value* sums = place(*m->sums, m->at);
-    MatrixWriter(f_, *m, left, right, sums).write();
+    llvm::Value* next = m->next ? place(*m->next->buffer, m->next->indices[0]) : nullptr;
+    MatrixWriter(f_, *m, left, right, sums, next).write();
   }
   for (const loop::Var* v : {m->row, m->column, m->step}) f_.env.vars.erase(v);
   return true;
