@@ -48,21 +48,18 @@ ComputeRef convolution(int64_t size, int64_t in, int64_t out) {
 }
 
 struct Row {
-  const char* kind;
   const char* columns;  // in vectors, as in the table
   std::vector<ComputeRef> shapes;
 };
 
 std::vector<Row> rows(int64_t lanes) {
-  return {{"kProduct", "1", {product(128, 256, lanes), product(1024, 64, lanes)}},
-          {"kProduct",
-           "kAny",
+  return {{"1",
+           {product(128, 256, lanes), product(1024, 64, lanes), convolution(28, 32, lanes),
+            convolution(14, 128, lanes)}},
+          {"kAny",
            {product(128, 768, 768), product(128, 3072, 768), product(784, 256, 128),
-            product(49, 512, 2048)}},
-          {"kConvolution", "1", {convolution(28, 32, lanes), convolution(14, 128, lanes)}},
-          {"kConvolution",
-           "kAny",
-           {convolution(56, 64, 64), convolution(28, 128, 128), convolution(7, 512, 512)}}};
+            product(49, 512, 2048), convolution(56, 64, 64), convolution(28, 128, 128),
+            convolution(7, 512, 512)}}};
 }
 
 // The sum of logarithms of the shapes' times.
@@ -79,8 +76,7 @@ double cost(const Row& row, const Tiling& tiling, const TargetFacts& target) {
   return sum;
 }
 
-// Chooses first the register tile, then the block of a task, then which operands are read in place,
-// each with the best choices before it.
+// Chooses first the register tile, then the block of a task with that tile.
 Tiling best_tiling(const Row& row, const TargetFacts& target) {
   Tiling best;
   double least = HUGE_VAL;
@@ -111,36 +107,26 @@ Tiling best_tiling(const Row& row, const TargetFacts& target) {
       try_one(t);
     }
   }
-  const Tiling block = best;
-  for (int64_t depth : {0, 256, 512, 1024}) {
-    for (int64_t columns : {0, 384, 768, 1536}) {
-      Tiling t = block;
-      t.direct_depth = depth;
-      t.direct_columns = columns;
-      try_one(t);
-    }
-  }
   return best;
 }
 
+// How the rows of a target begin.
 std::string target_text(const TargetFacts& target) {
-  return cat("f32, ", target.vector_bytes, ", ", target.vector_registers, ",");
+  return cat("TENON_TILING(", target.vector_bytes, ", ", target.vector_registers, ", ");
 }
 
 std::string row_text(const Row& row, const TargetFacts& target, const Tiling& t) {
-  const std::string tile = cat(t.rows, ", ", t.vectors, ", ", t.row_tiles, ", ", t.column_tiles);
-  return cat("TENON_TILING(", row.kind, ", ", target_text(target), " kAny, ", row.columns,
-             ", kAny, ", tile, ", ", t.direct_depth, ", ", t.direct_columns, ")\n");
+  return cat(target_text(target), row.columns, ", ", t.rows, ", ", t.vectors, ", ", t.row_tiles,
+             ", ", t.column_tiles, ")\n");
 }
 
 void replace_rows(const std::string& path, const TargetFacts& target, const std::string& rows) {
   std::ifstream in(path);
   std::string line, kept;
   while (std::getline(in, line)) {
-    const bool own = line.starts_with("TENON_TILING(") && line.find(target_text(target)) < 40;
-    if (!own) kept += line + "\n";
+    if (!line.starts_with(target_text(target))) kept += line + "\n";
   }
-  if (kept.find("TENON_TILING(kind") == std::string::npos) {
+  if (kept.find("TENON_TILING(vector bytes") == std::string::npos) {
     throw Error(ErrorKind::Usage, cat(path, " is not the table of tilings"));
   }
   std::ofstream(path, std::ios::trunc) << kept << rows;

@@ -204,11 +204,8 @@ class ContractionSchedule {
   // leave the fewest rows of the last one empty, since a row that a tile lacks costs as much as one
   // that it has.
   void cut_tiles() {
-    const bool runs = runs_through(a_);
     tiling_ =
-        options_.tiling({runs ? ContractionKind::kProduct : ContractionKind::kConvolution,
-                         w_.accumulate, rows_.as_const(), x_.extent.as_const(), depth_.as_const()},
-                        options_.target);
+        options_.tiling({w_.accumulate, x_.extent.as_const(), depth_.as_const()}, options_.target);
     lanes_ = vector_lanes(w_.accumulate.bytes(), options_.target);
     width_ = panel_width(tiling_, w_.accumulate, options_.target);
     const bool matrices = multiplies_matrices();

@@ -113,14 +113,13 @@ TEST(Schedule, NegativeSizesAreRefused) {
 // Sizes that no tensor has may stand in a file.
 TEST(Schedule, TilingsOfTheLargestExtents) {
   const TargetFacts target;
-  auto tiling = [&](std::optional<int64_t> rows, std::optional<int64_t> columns,
-                    std::optional<int64_t> depth) {
-    return tabled_tiling({ContractionKind::kProduct, f32, rows, columns, depth}, target);
+  auto tiling = [&](std::optional<int64_t> columns, std::optional<int64_t> depth) {
+    return tabled_tiling({f32, columns, depth}, target);
   };
-  const Tiling any = tiling({}, {}, {}), wide = tiling(INT64_MAX, INT64_MAX, {});
+  const Tiling any = tiling({}, {}), wide = tiling(INT64_MAX, {});
   EXPECT_EQ(wide.rows, any.rows);
   EXPECT_EQ(wide.vectors, any.vectors);
-  EXPECT_EQ(tiling({}, {}, int64_t{1} << 62).row_tiles, 1);
+  EXPECT_EQ(tiling({}, int64_t{1} << 62).row_tiles, 1);
 }
 
 TEST(Schedule, ComputesOfTheLargestExtents) {
@@ -543,7 +542,7 @@ TEST(Schedule, AProductGoesThroughATileRowByRow) {
 // and 320 are 5 of four rather than 7 of three, whose last would be almost empty.
 TEST(Schedule, TilesFitTheColumns) {
   const auto vectors = [](std::optional<int64_t> columns) {
-    const Tiling t = tabled_tiling({ContractionKind::kProduct, f32, {}, columns, 256}, {64, 32});
+    const Tiling t = tabled_tiling({f32, columns, 256}, {64, 32});
     EXPECT_EQ(t.rows * t.vectors, 24) << t.rows;
     EXPECT_EQ(t.rows * t.row_tiles, 96) << t.rows;
     return t.vectors;

@@ -10,24 +10,15 @@ namespace {
 constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
 
 struct Row {
-  ContractionKind kind;
-  DataType dtype;
   int64_t vector_bytes, vector_registers;
-  int64_t rows, columns, depth;  // the largest that fit; columns in vectors
+  int64_t columns;  // the most that fit, in vectors
   Tiling tiling;
 };
 
 constexpr Row kTable[] = {
-#define TENON_TILING(kind, dtype, vector_bytes, vector_registers, rows, columns, depth, tile_rows, \
-                     tile_vectors, row_tiles, column_tiles, direct_depth, direct_columns)          \
-  {ContractionKind::kind,                                                                          \
-   dtype,                                                                                          \
-   vector_bytes,                                                                                   \
-   vector_registers,                                                                               \
-   rows,                                                                                           \
-   columns,                                                                                        \
-   depth,                                                                                          \
-   {tile_rows, tile_vectors, row_tiles, column_tiles, direct_depth, direct_columns}},
+#define TENON_TILING(vector_bytes, vector_registers, columns, tile_rows, tile_vectors, row_tiles, \
+                     column_tiles)                                                                \
+  {vector_bytes, vector_registers, columns, {tile_rows, tile_vectors, row_tiles, column_tiles}},
 #include "loop/tilings.def"
 #undef TENON_TILING
 };
@@ -76,27 +67,24 @@ int64_t panel_width(const Tiling& tiling, DataType dtype, const TargetFacts& tar
 
 namespace {
 
-int64_t tabled_panel(ContractionKind kind, DataType dtype, int64_t columns, int64_t depth,
-                     const TargetFacts& target) {
-  return panel_width(tabled_tiling({kind, dtype, std::nullopt, columns, depth}, target), dtype,
-                     target);
+int64_t tabled_panel(DataType dtype, int64_t columns, const TargetFacts& target) {
+  return panel_width(tabled_tiling({dtype, columns, std::nullopt}, target), dtype, target);
 }
 
 }  // namespace
 
-std::optional<int64_t> worthwhile_panel(ContractionKind kind, DataType dtype, int64_t columns,
-                                        int64_t depth, const TargetFacts& target) {
-  const int64_t width = tabled_panel(kind, dtype, columns, depth, target);
+std::optional<int64_t> worthwhile_panel(DataType dtype, int64_t columns,
+                                        const TargetFacts& target) {
+  const int64_t width = tabled_panel(dtype, columns, target);
   // The zeros of the last panel are read, too: at most an eighth more than the columns.
   const int64_t padding = (width - columns % width) % width;
   if (columns <= width || padding > columns / 8) return std::nullopt;
   return width;
 }
 
-bool is_read_in_order(ContractionKind kind, DataType dtype, int64_t columns, int64_t depth,
-                      const TargetFacts& target) {
-  return worthwhile_panel(kind, dtype, columns, depth, target) ||
-         columns == tabled_panel(kind, dtype, columns, depth, target);
+bool is_read_in_order(DataType dtype, int64_t columns, const TargetFacts& target) {
+  return worthwhile_panel(dtype, columns, target) ||
+         columns == tabled_panel(dtype, columns, target);
 }
 
 bool has_window_tiles(DataType dtype, int64_t channels, int64_t steps, const TargetFacts& target) {
@@ -109,14 +97,9 @@ Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target) {
   const int64_t lanes = std::max<int64_t>(target.vector_bytes / shape.dtype.bytes(), 1);
   std::optional<int64_t> vectors;
   if (shape.columns) vectors = *shape.columns / lanes + (*shape.columns % lanes > 0);
-  // A dtype without its own rows uses those of f32.
-  const bool listed =
-      std::ranges::any_of(kTable, [&](const Row& row) { return row.dtype == shape.dtype; });
   for (const Row& row : kTable) {
-    if (row.kind == shape.kind && row.dtype == (listed ? shape.dtype : f32) &&
-        row.vector_bytes == target.vector_bytes &&
-        row.vector_registers == target.vector_registers && fits(shape.rows, row.rows) &&
-        fits(vectors, row.columns) && fits(shape.depth, row.depth)) {
+    if (row.vector_bytes == target.vector_bytes &&
+        row.vector_registers == target.vector_registers && fits(vectors, row.columns)) {
       const Tiling tiling =
           vectors && *vectors > 0 ? fitted_to_columns(row.tiling, *vectors) : row.tiling;
       return within_cache(tiling, shape, target);

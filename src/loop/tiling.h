@@ -27,16 +27,10 @@ struct Tiling {
   int64_t direct_depth = 512, direct_columns = 768;
 };
 
-enum class ContractionKind : uint8_t {
-  kProduct,      // of matrices: the left operand has a constant stride along the sum
-  kConvolution,  // the left operand is gathered from windows
-};
-
 // The properties that a choice may depend on; sizes are absent if they aren't constant.
 struct ContractionShape {
-  ContractionKind kind = ContractionKind::kProduct;
   DataType dtype;  // of the accumulator
-  std::optional<int64_t> rows, columns, depth;
+  std::optional<int64_t> columns, depth;
 };
 
 using ChooseTiling = std::function<Tiling(const ContractionShape&, const TargetFacts&)>;
@@ -50,13 +44,12 @@ int64_t panel_width(const Tiling& tiling, DataType dtype, const TargetFacts& tar
 // columns better. Deterministic: the same arguments give the same tiling everywhere.
 Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target);
 
-// The width of the panels into which a constant right operand of these sizes, at least 1, is worth
-// packing; nullopt if it has no more columns than one panel, or the last would hold too many zeros.
-std::optional<int64_t> worthwhile_panel(ContractionKind kind, DataType dtype, int64_t columns,
-                                        int64_t depth, const TargetFacts& target);
+// The width of the panels into which a constant right operand of these columns, at least 1, is
+// worth packing; nullopt if it has no more columns than one panel, or the last would hold too many
+// zeros.
+std::optional<int64_t> worthwhile_panel(DataType dtype, int64_t columns, const TargetFacts& target);
 // Whether it is read once and in order: it is worth packing, or is itself one panel.
-bool is_read_in_order(ContractionKind kind, DataType dtype, int64_t columns, int64_t depth,
-                      const TargetFacts& target);
+bool is_read_in_order(DataType dtype, int64_t columns, const TargetFacts& target);
 
 // Whether sums of such a type over windows of `steps` neighbours, each of `channels` with weights
 // of its own, are computed in tiles of places (schedule_windows.cc).

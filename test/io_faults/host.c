@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   const int after_first = open_descriptors();
   const int second = try_once(argv[1]);
   if (before >= 0 && after_first > before) {
-    fprintf(stderr, "host: %d descriptors are open, before it were %d\n", after_first, before);
+    fprintf(stderr, "host: %d descriptors are open; there were %d before\n", after_first, before);
     return 1;
   }
   if (fflush(stdout) != 0) {

@@ -12,7 +12,8 @@
 //                    short                   it reads or writes half
 //                    kill, term              its process is sent SIGKILL or SIGTERM
 //                    kill-root, term-root    the command is, which may be its parent
-//                  With N.. for N, it happens to all later ones, too.
+//                  With N.. for N, it happens to all later ones, too. Kinds are those of the table
+//                  below, `pipe` and `pipe_end`.
 //   --no-tmpfile   O_TMPFILE isn't supported, as on some file systems
 //   --seconds N    after which the command counts as hanging (120)
 //
@@ -114,6 +115,10 @@ constexpr Call kCalls[] = {
     CALL("process", execve, Path, 0),
 };
 #undef CALL
+// Of calls of kind "read" and "write", and of kind "close", for a pipe.
+constexpr std::string_view kPipe = "pipe", kPipeEnd = "pipe_end";
+// What happens to a call, unless it is an error.
+constexpr std::string_view kHows[] = {"short", "kill", "term", "kill-root", "term-root"};
 
 struct Fault {
   std::string kinds;  // between commas
@@ -132,6 +137,7 @@ struct Options {
   char** command = nullptr;
 };
 
+// 0 if it is unknown.
 int error_number(std::string_view name) {
   static constexpr struct {
     std::string_view name;
@@ -142,8 +148,7 @@ int error_number(std::string_view name) {
   for (const auto& error : kErrors) {
     if (error.name == name) return error.number;
   }
-  std::fprintf(stderr, "inject: unknown error %.*s\n", static_cast<int>(name.size()), name.data());
-  std::exit(2);
+  return 0;
 }
 
 // Traces the calls of the table, and rt_sigaction, which shows that `main` has begun.
@@ -328,7 +333,7 @@ class Tracer {
         !file_of(thread, arguments[0]).starts_with("pipe:")) {
       return kind;
     }
-    return kind == "close" ? "pipe_end" : "pipe";
+    return std::string(kind == "close" ? kPipeEnd : kPipe);
   }
 
   static std::string file_of(pid_t thread, uint64_t descriptor) {
@@ -345,7 +350,7 @@ class Tracer {
     } else if (call.names == Names::Path) {
       char path[4096] = {};
       iovec here{path, sizeof path - 1}, there{reinterpret_cast<void*>(argument), sizeof path - 1};
-      // What lies behind the path may not be mapped; page by page, the path is.
+      // Up to the end of a page, since the next one may not be mapped: a longer path is cut there.
       here.iov_len = there.iov_len = std::min<size_t>(sizeof path - 1, 4096 - argument % 4096);
       const ssize_t got = process_vm_readv(thread, &here, 1, &there, 1, 0);
       text << (got > 0 ? path : "?");
@@ -409,18 +414,41 @@ class Tracer {
   bool counting_ = false;
 };
 
+[[noreturn]] void refuse(const std::string& what) {
+  std::fprintf(stderr, "inject: %s\n", what.c_str());
+  std::exit(2);
+}
+
+// A number from 0 to 999999999.
+int parse_number(const std::string& text) {
+  const bool is_number = !text.empty() && text.size() <= 9 &&
+                         text.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number) refuse("'" + text + "' is not a number");
+  return std::stoi(text);
+}
+
+bool is_kind(const std::string& name) {
+  return name == kPipe || name == kPipeEnd ||
+         std::ranges::any_of(kCalls, [&](const Call& call) { return name == call.kind; });
+}
+
 Fault parse_fault(const std::string& text) {
   const size_t at = text.find('@'), equals = text.find('=', at);
-  if (equals == std::string::npos) {
-    std::fprintf(stderr, "inject: %s is not KIND@N=HOW\n", text.c_str());
-    std::exit(2);
-  }
+  if (equals == std::string::npos) refuse("'" + text + "' is not KIND@N=HOW");
   Fault fault;
   fault.kinds = text.substr(0, at);
-  const std::string number = text.substr(at + 1, equals - at - 1);
-  fault.at = std::atol(number.c_str());
+  std::string number = text.substr(at + 1, equals - at - 1);
   fault.lasting = number.ends_with("..");
+  if (fault.lasting) number.resize(number.size() - 2);
+  fault.at = parse_number(number);
   fault.how = text.substr(equals + 1);
+  std::istringstream kinds(fault.kinds + ",");
+  for (std::string kind; std::getline(kinds, kind, ',');) {
+    if (!is_kind(kind)) refuse("unknown kind '" + kind + "'");
+  }
+  if (std::ranges::find(kHows, fault.how) == std::end(kHows) && !error_number(fault.how)) {
+    refuse("unknown error '" + fault.how + "'");
+  }
   return fault;
 }
 
@@ -429,8 +457,7 @@ Options parse(int argc, char** argv) {
   int i = 1;
   const auto next = [&]() -> const char* {
     if (++i < argc) return argv[i];
-    std::fprintf(stderr, "inject: %s takes a value\n", argv[i - 1]);
-    std::exit(2);
+    refuse(std::string(argv[i - 1]) + " takes a value");
   };
   for (; i < argc && std::string_view(argv[i]) != "--"; ++i) {
     const std::string_view option = argv[i];
@@ -439,20 +466,16 @@ Options parse(int argc, char** argv) {
     } else if (option == "--fault") {
       options.faults.push_back(parse_fault(next()));
     } else if (option == "--seconds") {
-      options.seconds = std::atoi(next());
+      options.seconds = parse_number(next());
     } else if (option == "--steps") {
       options.steps = true;
     } else if (option == "--no-tmpfile") {
       options.no_tmpfile = true;
     } else {
-      std::fprintf(stderr, "inject: unknown option %s\n", argv[i]);
-      std::exit(2);
+      refuse("unknown option " + std::string(option));
     }
   }
-  if (i + 1 >= argc) {
-    std::fputs("inject: no command after --\n", stderr);
-    std::exit(2);
-  }
+  if (i + 1 >= argc) refuse("no command after --");
   options.command = argv + i + 1;
   return options;
 }

@@ -63,6 +63,8 @@ class Scenario:
     command: list[str]
     outputs: tuple[str, ...] = ()  # files in `out`, whose old content must survive failures
     timed: bool = False  # what is written holds times, so that each run writes something else
+    isolated: bool = False  # a child process does the work, so that its parent may be killed instead
+    prints_failures: bool = False  # standard output says what failed, though the command may succeed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,6 +118,8 @@ FAULTS = [
     Fault("thread", "EAGAIN", lasting=True),
     Fault("process", "EAGAIN"),
 ]
+# A file is removed only after a failure, and its removal may fail, too.
+REMOVALS = [(Fault(kinds, "EIO"), Fault("unlink", "EIO", lasting=True)) for kinds in ("rename", "write", "sync")]
 # The calls before which, and after which, files differ, and some others.
 KILLED = "open,write,close,folder,unlink,link,rename,mode,sync,truncate,memfd,thread,process"
 KILLS = [Fault(KILLED, how) for how in ("kill", "term", "kill-root", "term-root")]
@@ -150,12 +154,18 @@ def scenarios(tenon: str, host: str) -> list[Scenario]:
             ("m.safetensors", "m.tnx"),
         ),
         Scenario("compile shared", [tenon, "compile", "-q", "m.tn", "--shared", "-o", "out/m.so"], ("m.so",)),
-        Scenario("compile isolated", [tenon, "compile", "-q", "--isolate", "m.tn", "-o", "out/m.tnx"], ("m.tnx",)),
+        Scenario(
+            "compile isolated",
+            [tenon, "compile", "-q", "--isolate", "m.tn", "-o", "out/m.tnx"],
+            ("m.tnx",),
+            isolated=True,
+        ),
         Scenario(
             "compile isolated report",
             [tenon, "compile", "-q", "--isolate", "m.tn", "--report", "out/r.html", "-o", "out/m.tnx"],
             ("r.html", "m.tnx"),
             timed=True,
+            isolated=True,
         ),
         Scenario(
             "compile dumps",
@@ -184,7 +194,7 @@ def scenarios(tenon: str, host: str) -> list[Scenario]:
         Scenario("inspect", [tenon, "inspect", "external.onnx"]),
         Scenario("report", [tenon, "report", "-q", "m.tnx", "-o", "out/r.html"], ("r.html",), timed=True),
         Scenario("trace", [tenon, "trace", "-q", "m.tnx", "--dim", "n=3", "-o", "out/t.json"], ("t.json",), timed=True),
-        Scenario("host", [host, "m.tnx"]),
+        Scenario("host", [host, "m.tnx"], prints_failures=True),
     ]
 
 
@@ -276,7 +286,7 @@ class Bench:
             return "it failed without an error"
         if outcome.code not in (None, 0) and all(f.harmless for f in faults):
             return "it failed"
-        if outcome.code == 0 and not scenario.name.startswith("host") and outcome.stdout != base.stdout:
+        if outcome.code == 0 and not scenario.prints_failures and outcome.stdout != base.stdout:
             return f"it succeeded, but printed {outcome.stdout[:200]!r}"
         if outcome.stdout.endswith(b"failed\nfailed\n") and not any(f.lasting for f in faults):
             return "a host's second try failed, too"
@@ -295,8 +305,9 @@ class Bench:
                 return f"{name} is neither old nor new: {content[:200] if content is not None else 'missing'!r}"
             if outcome.code == 0 and not is_new:
                 return f"it succeeded, but {name} is old"
+        removal_failed = any(hit.startswith("unlink ") for hit in outcome.hits)
         for path in list(found):
-            if was_killed and self.may_remain(path, scenario, outcome, no_tmpfile):
+            if (was_killed or removal_failed) and self.may_remain(path, scenario, outcome, no_tmpfile):
                 del found[path]
         return f"it left {', '.join(found)}" if found else ""
 
@@ -310,7 +321,7 @@ class Bench:
         except ValueError:
             return False
 
-    # SIGKILL leaves the process no time to remove a temporary file that has a name. Where files without names are
+    # SIGKILL leaves the process no time to remove a temporary file that has a name, and removing may fail. Where files without names are
     # supported, it has one only between link and rename, when it is complete.
     @staticmethod
     def may_remain(path: str, scenario: Scenario, outcome: Outcome, no_tmpfile: bool) -> bool:
@@ -402,10 +413,14 @@ def trials_of(session: Session, scenario: Scenario) -> list[Trial]:
         for fault in [*FAULTS, *(KILLS if scenario.outputs else [])]:
             if no_tmpfile and fault not in KILLS and not set(fault.kinds.split(",")) & set(NAMED):
                 continue
-            if fault.how.endswith("-root") and "isolated" not in scenario.name:
+            if fault.how.endswith("-root") and not scenario.isolated:
                 continue
             for number in distinct(session.calls(scenario, fault, no_tmpfile)):
                 trials.append(Trial(scenario, [(fault, number)], no_tmpfile, has_old=number % 2 == 0))
+        for fault, removal in REMOVALS if scenario.outputs else []:
+            for number in distinct(session.calls(scenario, fault, no_tmpfile)):
+                faults = [(fault, number), (removal, 0)]
+                trials.append(Trial(scenario, faults, no_tmpfile, has_old=number % 2 == 0))
     return trials
 
 
@@ -429,7 +444,7 @@ def pairs(session: Session, scenarios: list[Scenario], seconds: float, seed: int
         scenario = chance.choice(scenarios)
         trials = trials_of(session, scenario)
         first, second = chance.sample(trials, 2)
-        # Two kills, or one that is overtaken by an error, show nothing more than one alone.
+        # A kill ends the run, so that a second fault after it would never happen.
         if first.faults[0][0] in KILLS:
             continue
         session.attempt(dataclasses.replace(first, faults=first.faults + second.faults))

@@ -144,8 +144,7 @@ class Matcher {
     // calls no library.
     if (rows ? *rows > kFewRows : loops_ == 0 || !right.is<Constant>()) return false;
     if (*depth <= kSmallMatrix / std::max<int64_t>(*columns, 1)) return true;
-    return right.is<Constant>() &&
-           loop::is_read_in_order(loop::ContractionKind::kProduct, f32, *columns, *depth, target_);
+    return right.is<Constant>() && loop::is_read_in_order(f32, *columns, target_);
   }
 
   // Follows single uses from the base: a bias, a residual and an activation, each at most once.

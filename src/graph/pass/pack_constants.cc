@@ -7,13 +7,10 @@
 namespace tenon::graph {
 namespace {
 
-using loop::ContractionKind;
-
 // Operators whose operand 1 is the right operand of a sum of products over all its axes except the
 // last, which is the columns.
 struct Rule {
   OperatorName name;
-  ContractionKind kind;
   bool (*applies)(const Call& call, const TensorType& right);
 };
 
@@ -25,9 +22,7 @@ bool is_channels_last_in_one_group(const Call& call, const TensorType&) {
   return is_channels_last(call) && call.attrs.at("groups").as<int64_t>() == 1;
 }
 
-constexpr Rule kRules[] = {
-    {op::matmul, ContractionKind::kProduct, is_matrix},
-    {op::conv, ContractionKind::kConvolution, is_channels_last_in_one_group}};
+constexpr Rule kRules[] = {{op::matmul, is_matrix}, {op::conv, is_channels_last_in_one_group}};
 
 class Packer : public Rewriter {
  public:
@@ -60,11 +55,10 @@ class Packer : public Rewriter {
     const TensorType* right = known_tensor(call.args[1]);
     const TensorType* type = known_tensor(result);
     if (!right || !type || right->dtype != f32 || !rule.applies(call, *right)) return std::nullopt;
-    int64_t depth = 1;
-    for (const Dim& d : right->dims) depth *= d.as_const().value_or(0);
-    const int64_t columns = right->dims.back().as_const().value_or(0);
-    if (depth == 0 || depth * right->dtype.bytes() > cx_.fold_limit) return std::nullopt;
-    return loop::worthwhile_panel(rule.kind, right->dtype, columns, depth / columns, cx_.target);
+    int64_t elements = 1;
+    for (const Dim& d : right->dims) elements *= d.as_const().value_or(0);
+    if (elements == 0 || elements * right->dtype.bytes() > cx_.fold_limit) return std::nullopt;
+    return loop::worthwhile_panel(right->dtype, *right->dims.back().as_const(), cx_.target);
   }
 
   PassContext& cx_;

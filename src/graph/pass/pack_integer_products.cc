@@ -5,8 +5,6 @@
 namespace tenon::graph {
 namespace {
 
-using loop::ContractionKind;
-
 class Packer : public Rewriter {
  public:
   explicit Packer(PassContext& cx) : cx_(cx) {}
@@ -40,10 +38,7 @@ class Packer : public Rewriter {
     if (left->rank == 1 && b.zero && known_tensor(b.zero)->rank > 1) return Operand();
     const Dim &depth = right->dims[right->dims.size() - 2], &columns = right->dims.back();
     if (b.zero && !depth.is_const()) return Operand();
-    const auto words_deep = ceildiv(depth, Dim(4)).as_const();
-    const Operand words =
-        pack(b.x, right->rank - 2,
-             {ContractionKind::kProduct, i32, std::nullopt, columns.as_const(), words_deep});
+    const Operand words = pack(b.x, right->rank - 2, columns.as_const());
     const Operand product = at().op(op::matmul_words, {in_whole_words(a.x), words},
                                     attrs({{"columns", Any(columns.ref())}}));
     Operand y = product;
@@ -72,14 +67,9 @@ class Packer : public Rewriter {
   Operand conv(const Call& call, const TensorType& weights, const Side& x, const Side& w) {
     const size_t rank = weights.dims.size();
     const int64_t columns = *weights.dims[rank - 1].as_const();
-    int64_t depth = (*weights.dims[rank - 2].as_const() + 3) / 4;
     std::vector<int64_t> summed;
-    for (size_t i = 0; i + 1 < rank; ++i) {
-      summed.push_back(static_cast<int64_t>(i));
-      if (i + 2 < rank) depth *= *weights.dims[i].as_const();
-    }
-    const Operand words =
-        pack(w.x, 0, {ContractionKind::kConvolution, i32, std::nullopt, columns, depth});
+    for (size_t i = 0; i + 1 < rank; ++i) summed.push_back(static_cast<int64_t>(i));
+    const Operand words = pack(w.x, 0, columns);
     Attrs attributes = attrs({{"columns", Any(Dim(columns).ref())}});
     for (const char* name : {"strides", "pads", "dilations"}) {
       attributes.set(name, call.attrs.at(name));
@@ -181,12 +171,12 @@ class Packer : public Rewriter {
 
   // Packed in panels as wide as the tiles of the kernel that reads them, or half as wide if that
   // leaves fewer columns of the last one empty.
-  Operand pack(const Operand& x, int64_t batch, const loop::ContractionShape& shape) {
-    const loop::Tiling tiling = loop::tabled_tiling(shape, cx_.target);
+  Operand pack(const Operand& x, int64_t batch, std::optional<int64_t> columns) {
+    const loop::Tiling tiling = loop::tabled_tiling({i32, columns, std::nullopt}, cx_.target);
     const int64_t lanes = loop::vector_lanes(i32.bytes(), cx_.target);
     int64_t width = loop::panel_width(tiling, i32, cx_.target);
-    if (shape.columns) {
-      auto padded = [&](int64_t to) { return (*shape.columns + to - 1) / to * to; };
+    if (columns) {
+      auto padded = [&](int64_t to) { return (*columns + to - 1) / to * to; };
       if (padded(width) > padded(lanes) + padded(lanes) / 8) width = lanes;
     }
     if (x.is<Constant>()) ++cx_.packed_constants;
