@@ -31,7 +31,7 @@ namespace {
 constexpr int64_t kFewRows = 4, kNarrowRows = 6;
 constexpr int64_t kShortestRun = 3;  // steps of the sum that an operand is read in place for
 constexpr int64_t kMatrixRows = 32, kMatrixColumns = 16;  // two registers of 16 rows and words
-constexpr int64_t kFewestMatrixSteps = 8;
+constexpr int64_t kFewestMatrixSteps = 8, kMostMatrixTiles = 16;
 
 struct Factors {
   BinaryOp op;  // kMul or kByteDot
@@ -210,7 +210,11 @@ class ContractionSchedule {
     width_ = panel_width(tiling_, w_.accumulate, options_.target);
     const bool matrices = multiplies_matrices();
     if (matrices) {
-      tiling_.row_tiles = std::max<int64_t>(tiling_.row_tiles * tiling_.rows / kMatrixRows, 1);
+      // They multiply so fast that reading the words again for each block of rows would take
+      // longer.
+      const int64_t rows =
+          options_.target.l2_bytes / 2 / w_.accumulate.bytes() / *depth_.as_const();
+      tiling_.row_tiles = std::clamp<int64_t>(rows / kMatrixRows, 1, kMostMatrixTiles);
       tiling_.rows = kMatrixRows;
     }
     tile_rows_ = tiling_.rows;
@@ -240,10 +244,10 @@ class ContractionSchedule {
     const auto rows = rows_.as_const(), depth = depth_.as_const();
     int64_t result_bytes = 0;
     for (const Work& a : after_) result_bytes += a.out->dtype.bytes();
-    rows_first_ = !batch_.empty() || !rows || !depth ||
-                  *rows >= *depth * w_.accumulate.bytes() / (kTransfer * result_bytes);
+    rows_first_ = !batch_.empty() || (!rows && !in_matrices_) || !depth ||
+                  rows.value_or(0) >= *depth * w_.accumulate.bytes() / (kTransfer * result_bytes);
     if (is_simple(rows_)) {
-      const bool pairs = batch_.empty() && b_direct_ && rows_first_;
+      const bool pairs = batch_.empty() && b_direct_ && rows_first_ && !in_matrices_;
       const Dim tiles = ceildiv(rows_, Dim(tile_rows_)), most = Dim(block_rows_ / tile_rows_),
                 blocks = pairs ? Dim(2) * ceildiv(tiles, Dim(2) * most) : ceildiv(tiles, most);
       block_ = max(ceildiv(tiles, max(blocks, Dim(1))), Dim(1)) * Dim(tile_rows_);
@@ -406,7 +410,9 @@ class ContractionSchedule {
     ExprRef at = sum(binary(BinaryOp::kMul, row, dim_value(row_stride_)), flat_depth());
     ExprRef place = flat_offset(a_pack_->shape, {at}, w_.vars());
     StmtRef element = store(a_pack_, {place}, a_);
-    StmtRef body = is_contiguous(a_, k)
+    const Load* const word = load_of_word(a_);
+    const bool in_words = word && coefficient(word->indices[0], k.var) == Dim(kBytesPerWord);
+    StmtRef body = is_contiguous(a_, k) || in_words
                        ? vector_range(k.var, index(0), dim_value(k.extent), lanes_, element)
                        : for_loop(k.var, index(0), dim_value(k.extent), ForKind::kSerial, element);
     body = outer_reduce_loops(body);

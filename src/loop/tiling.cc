@@ -39,11 +39,13 @@ Tiling within_cache(Tiling tiling, const ContractionShape& shape, const TargetFa
 
 // Fewer vectors, and more rows instead, if that leaves fewer columns of the last tile empty. Of
 // four vectors or three that leave as many, three read less of the right operand for each sum.
-Tiling fitted_to_columns(Tiling tiling, int64_t vectors) {
+// Registers that hold matrices multiply vectors in pairs.
+Tiling fitted_to_columns(Tiling tiling, int64_t vectors, bool in_pairs) {
   const int64_t sums = tiling.rows * tiling.vectors;
   const auto computed = [&](int64_t width) { return (vectors - 1) / width * width + width; };
   int64_t best = tiling.vectors;
   for (int64_t width = tiling.vectors - 1; width >= 2; --width) {
+    if (in_pairs && width % 2 != 0) continue;
     const int64_t less = computed(best) - computed(width);
     if (less > 0 || (less == 0 && width == 3)) best = width;
   }
@@ -100,8 +102,9 @@ Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target) {
   for (const Row& row : kTable) {
     if (row.vector_bytes == target.vector_bytes &&
         row.vector_registers == target.vector_registers && fits(vectors, row.columns)) {
+      const bool in_pairs = target.byte_matrices && shape.dtype == i32;
       const Tiling tiling =
-          vectors && *vectors > 0 ? fitted_to_columns(row.tiling, *vectors) : row.tiling;
+          vectors && *vectors > 0 ? fitted_to_columns(row.tiling, *vectors, in_pairs) : row.tiling;
       return within_cache(tiling, shape, target);
     }
   }

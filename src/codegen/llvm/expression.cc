@@ -3,6 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "loop/byte_matrix.h"
 #include "loop/walk.h"
 #include "support/error.h"
 
@@ -61,6 +62,7 @@ Value ExpressionWriter::compute(const loop::Expr& e) {
     case ExprKind::kBinary: {
       const auto& binary = static_cast<const loop::Binary&>(e);
       if (auto sum = byte_dot_sum(binary)) return *sum;
+      if (auto word = word_of_bytes(e)) return *word;
       Value a = value(*binary.a), b = value(*binary.b);
       return operators_.binary(binary, a, b);
     }
@@ -89,6 +91,16 @@ std::optional<Value> ExpressionWriter::byte_dot_sum(const loop::Binary& e) {
   if (dot.op != loop::BinaryOp::kByteDot) return std::nullopt;
   f_.count_cost(dot);
   return operators_.byte_dot_sum(value(*e.a), value(*dot.a), value(*dot.b));
+}
+
+// A word for each lane whose bytes, and the words themselves, are neighbours in memory.
+std::optional<Value> ExpressionWriter::word_of_bytes(const loop::Expr& e) {
+  if (!f_.in_lanes() || !f_.kernel.in_bounds || e.dtype != i32 || !facts_.varies(e)) {
+    return std::nullopt;
+  }
+  const loop::Load* const first = loop::load_of_word(loop::ExprRef(&e));
+  if (first == nullptr || first->dtype != u8) return std::nullopt;
+  return memory_.load_words(*first->buffer, address(*first->buffer, first->indices));
 }
 
 // A value that is uniform across lanes and may fail, under a mask: computed if any lane is active.

@@ -43,6 +43,7 @@ class ExpressionWriter {
  private:
   Value compute(const loop::Expr& e);
   std::optional<Value> byte_dot_sum(const loop::Binary& e);
+  std::optional<Value> word_of_bytes(const loop::Expr& e);
   Value checked_index(const loop::CheckedIndex& e);
   Value inside(const loop::Expr& index, const loop::Buffer& buffer, int32_t axis);
   Value for_some_lane(const loop::Expr& e);

@@ -87,6 +87,8 @@ struct FunctionWriter {
   llvm::BasicBlock* start;
   Env env;
   Lanes lanes;
+  // Where the shapes of the registers that hold matrices are, while they have some (matrix.cc).
+  llvm::Value* matrix_shapes = nullptr;
   int64_t stack_bytes = 0;  // of buffers on the stack, here and in the functions around a task
 
  private:
@@ -99,5 +101,8 @@ struct FunctionWriter {
   int64_t blocks_ = 0, sizes_ = 0;
   std::unordered_map<const DimNode*, llvm::Value*> dims_;
 };
+
+// Gives the registers that hold matrices the shapes of `f.matrix_shapes` (matrix.cc).
+void load_matrix_shapes(FunctionWriter& f);
 
 }  // namespace tenon::codegen

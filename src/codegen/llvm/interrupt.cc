@@ -93,6 +93,7 @@ void WorkCount::spend(llvm::Value* work) {
   // it.
   code->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
   code->setDoesNotThrow();
+  if (f_.matrix_shapes != nullptr) load_matrix_shapes(f_);  // the host's code may have used them
   b.CreateCondBr(b.CreateICmpNE(code, b.getInt32(0)), stop, go_on, m.unlikely());
   b.SetInsertPoint(stop);
   f_.return_code(code);

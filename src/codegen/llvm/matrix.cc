@@ -16,6 +16,7 @@
 #include "codegen/llvm/work.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "loop/byte_matrix.h"
+#include "loop/walk.h"
 
 namespace tenon::codegen {
 namespace {
@@ -25,9 +26,11 @@ constexpr int64_t kLineBytes = 64;          // a row of one
 constexpr uint8_t kSums = 0, kLeft = 4, kRight = 6;
 
 // The shapes of the registers, as the processor reads them.
-std::array<uint8_t, 64> shapes_of(const loop::ByteMatrix& m) {
+using Shapes = std::array<uint8_t, 64>;
+
+Shapes shapes_of(const loop::ByteMatrix& m) {
   constexpr size_t kBytesOfRow = 16, kRowCounts = 48;
-  std::array<uint8_t, 64> shapes{};
+  Shapes shapes{};
   shapes[0] = 1;  // of the only palette
   const auto shape = [&](int64_t which, int64_t rows, int64_t bytes) {
     shapes[kBytesOfRow + 2 * static_cast<size_t>(which)] = static_cast<uint8_t>(bytes);
@@ -44,6 +47,39 @@ std::array<uint8_t, 64> shapes_of(const loop::ByteMatrix& m) {
   return shapes;
 }
 
+// What the registers multiply of such loops; nullopt if they can't.
+std::optional<loop::ByteMatrix> multiplied(const loop::For& loop) {
+  const auto m = loop::byte_matrix_of(loop);
+  return m && m->rows <= 2 * kRows && m->columns % kWords == 0 ? m : std::nullopt;
+}
+
+// The shapes of all products in `s`; nullopt if there is none, if they differ, or if tasks compute
+// some.
+std::optional<Shapes> common_shapes(const loop::Stmt& s) {
+  std::optional<Shapes> common;
+  bool differ = false;
+  loop::for_each_stmt(loop::StmtRef(&s), [&](const loop::StmtRef& inner) {
+    if (inner->kind != loop::StmtKind::kFor) return;
+    const auto& loop = static_cast<const loop::For&>(*inner);
+    if (loop.loop == loop::ForKind::kParallel) differ = true;
+    if (loop.loop != loop::ForKind::kMatrix) return;
+    const auto m = multiplied(loop);
+    if (!m) return;
+    const Shapes shapes = shapes_of(*m);
+    differ = differ || (common && *common != shapes);
+    common = shapes;
+  });
+  return differ ? std::nullopt : common;
+}
+
+llvm::Value* table_of(Builder& b, const Shapes& shapes) {
+  auto* data = llvm::ConstantDataArray::get(b.getContext(), llvm::ArrayRef<uint8_t>(shapes));
+  auto* table = new llvm::GlobalVariable(*b.GetInsertBlock()->getModule(), data->getType(), true,
+                                         llvm::GlobalValue::PrivateLinkage, data);
+  table->setAlignment(llvm::Align(kLineBytes));
+  return table;
+}
+
 class MatrixWriter {
  public:
   // The addresses are those of the first elements; `next` is null if nothing is fetched.
@@ -57,18 +93,11 @@ class MatrixWriter {
   }
 
   void write() {
-    const auto shapes = shapes_of(m_);
-    auto* data = llvm::ConstantDataArray::get(b_.getContext(), llvm::ArrayRef<uint8_t>(shapes));
-    auto* table = new llvm::GlobalVariable(*b_.GetInsertBlock()->getModule(), data->getType(), true,
-                                           llvm::GlobalValue::PrivateLinkage, data);
-    table->setAlignment(llvm::Align(kLineBytes));
     const int64_t rest = m_.depth > kWords ? m_.depth % kWords : 0;
     if (rest > 0) store_rest(rest);
-    b_.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {table});
     for (int64_t column = 0; column < m_.columns; column += 2 * kWords) {
       columns(column, m_.columns - column > kWords ? 2 : 1);
     }
-    b_.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
   }
 
  private:
@@ -196,10 +225,28 @@ class MatrixWriter {
 
 }  // namespace
 
+void load_matrix_shapes(FunctionWriter& f) {
+  f.b.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {f.matrix_shapes});
+}
+
+bool StatementWriter::uses_matrices(const loop::For& loop) const {
+  const bool could = f_.m.target.capabilities.byte_matrices && f_.kernel.in_bounds &&
+                     f_.matrix_shapes == nullptr && !f_.in_lanes();
+  return could && common_shapes(loop);
+}
+
+void StatementWriter::with_matrices(const loop::For& loop) {
+  f_.matrix_shapes = table_of(b_, *common_shapes(loop));
+  load_matrix_shapes(f_);
+  for_loop(loop);
+  b_.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
+  f_.matrix_shapes = nullptr;
+}
+
 bool StatementWriter::matrix_loop(const loop::For& loop) {
-  if (!f_.m.target.capabilities.byte_matrices || !f_.kernel.in_bounds) return false;
-  const auto m = loop::byte_matrix_of(loop);
-  if (!m || m->rows > 2 * kRows || m->columns % kWords != 0) return false;
+  if (f_.matrix_shapes == nullptr) return false;
+  const auto m = multiplied(loop);
+  if (!m) return false;
   if (work_.work_of(loop).counts_itself) {
     const int64_t work =
         m->rows * m->columns * m->depth / (kLanesOfWork * kLanesOfWork * kLanesOfWork);

@@ -1,6 +1,7 @@
 #include "codegen/llvm/memory.h"
 
 #include "codegen/llvm/element.h"
+#include "loop/byte_matrix.h"
 #include "support/error.h"
 
 namespace tenon::codegen {
@@ -134,6 +135,18 @@ Value MemoryWriter::load(const loop::Buffer& buffer, Address at) {
   const bool one = is_one_element(at);
   llvm::Value* v = one ? load_one(e, at.offset) : load_lanes(e, at);
   return {from_memory(f_.m, b_, v, buffer.dtype), !one};
+}
+
+std::optional<Value> MemoryWriter::load_words(const loop::Buffer& buffer, const Address& at) {
+  if (facts_.lanes_of(buffer) > 1 || at.stride != loop::kBytesPerWord) return std::nullopt;
+  const Elements e = elements(buffer);
+  auto* words = llvm::FixedVectorType::get(b_.getInt32Ty(), f_.lanes.width);
+  llvm::Value* const where = first_of_row(e, at.offset);
+  llvm::Value* const mask = f_.lanes.mask;
+  if (mask == nullptr)
+    return Value{read(b_.CreateAlignedLoad(words, where, e.alignment), buffer), true};
+  auto* none = llvm::Constant::getNullValue(words);
+  return Value{read(b_.CreateMaskedLoad(words, where, e.alignment, mask, none), buffer), true};
 }
 
 llvm::Value* MemoryWriter::load_one(const Elements& e, llvm::Value* offset) {

@@ -35,6 +35,9 @@ class MemoryWriter {
   // The address of an element, outside vector loops.
   llvm::Value* place(const loop::Buffer& buffer, const Address& at);
   Value load(const loop::Buffer& buffer, Address at);
+  // An i32 for each lane, of which the lane's u8 at `at` is the first byte; nullopt if they aren't
+  // side by side.
+  std::optional<Value> load_words(const loop::Buffer& buffer, const Address& at);
   // Stores a value of the buffer's dtype.
   void store(const loop::Buffer& buffer, Address at, Value value);
   // Fetches the element in lane 0, which may be outside the buffer, into the second-level cache.

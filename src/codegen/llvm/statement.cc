@@ -147,6 +147,7 @@ void StatementWriter::for_loop(const loop::For& loop) {
   facts_.define(loop);
   if (loop.loop == ForKind::kParallel) return parallel_loop(loop);
   if (!has_team_ && !parallel_loops_in(loop).empty()) return team_loop(loop);
+  if (uses_matrices(loop)) return with_matrices(loop);
   if (loop.loop == ForKind::kMatrix && matrix_loop(loop)) return;
   if (auto width = vector_width(loop)) return vector_loop(loop, *width);
   if (loop.loop == ForKind::kUnrolled) {

@@ -46,8 +46,12 @@ class StatementWriter {
   void body(const loop::For& loop, Variable variable);
 
   // ---- matrix.cc
-  // Writes the product of matrices that begins at this loop, if the target has registers for it;
-  // false if not.
+  // Whether registers compute all products of matrices in a loop with the same shapes.
+  bool uses_matrices(const loop::For& loop) const;
+  // Writes such a loop.
+  void with_matrices(const loop::For& loop);
+  // Writes the product that begins at this loop; false if it isn't one, or registers have no
+  // shapes.
   bool matrix_loop(const loop::For& loop);
 
   // ---- parallel.cc
