@@ -2,6 +2,7 @@
 // machine does, with a runtime that records the last raised error.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,6 +40,7 @@ class OpenedKernels {
   int64_t workspaces_held = 0;  // allocated and not yet released
   int64_t polls = 0;            // of poll, which fails from `polls_until_stop` on
   int64_t polls_until_stop = INT64_MAX;
+  std::function<void()> at_poll = [] {};
   uint64_t workspace_limit = uint64_t{1} << 40;
   const vm::KernelRuntime* runtime() const;
   void make_older();  // the runtime, which then has no with_team

@@ -49,6 +49,7 @@ OpenedKernels::OpenedKernels(const std::vector<uint8_t>& object) {
   };
   runtime_->poll = [](const vm::KernelRuntime* self) -> int32_t {
     OpenedKernels* owner = static_owner(self);
+    owner->at_poll();
     return ++owner->polls >= owner->polls_until_stop ? -1 : 0;
   };
   object_ = vm::KernelObject::open({reinterpret_cast<const char*>(object.data()), object.size()},

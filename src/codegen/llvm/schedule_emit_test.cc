@@ -143,6 +143,39 @@ TEST(ScheduleEmit, MatricesOfBytesAreExact) {
   }
 }
 
+// What a host runs while it is polled may use the same registers.
+TEST(ScheduleEmit, MatricesOutliveAPoll) {
+#if defined(__x86_64__)
+  const Target target = host_target();
+  if (!target.capabilities.byte_matrices) GTEST_SKIP() << "no registers that hold matrices";
+  std::mt19937 rng(10);
+  ScheduleOptions options;
+  options.target = target.facts();
+  // Much follows the product, so that a task is polled.
+  const ComputeRef sums = word_product(256, 1, 64, 64);
+  const auto z = buffer("z", f32, {Dim(256), Dim(64)});
+  const auto after = map_stage(z, [&](const std::vector<ExprRef>& i) {
+    ExprRef e = cast(f32, load(sums->outputs[0], Array<ExprRef>(i)));
+    for (int n = 0; n < 100; ++n) e = unary(UnaryOp::kTanh, e);
+    return e;
+  });
+  const ComputeRef c =
+      compute_of({sums->inputs[0], sums->inputs[1]}, {sums->stages[0], after}, {z});
+  const Tensor x = random_bits(u8, {256, 260}, &rng), w = random_bits(i32, {1, 64, 64}, &rng);
+  const Tensor y = Tensor::empty({256, 64}, f32), expected = Tensor::empty({256, 64}, f32);
+  const KernelRef kernel = lower(*c, "product", options);
+  EXPECT_NE(to_text(*kernel).find("matrix"), std::string::npos);
+  OpenedKernels opened(compile_kernels({kernel}, target));
+  ASSERT_EQ(opened.call("product", {x, w, expected}), 0);
+  const int64_t polls = opened.polls;
+  EXPECT_GT(polls, 1);
+  opened.at_poll = [] { __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0xc0"); };  // tilerelease
+  ASSERT_EQ(opened.call("product", {x, w, y}), 0);
+  EXPECT_EQ(opened.polls, 2 * polls);
+  expect_close(y, expected, 0);
+#endif
+}
+
 TEST(ScheduleEmit, SlidingWindowsOfWordsAreExact) {
   std::mt19937 rng(8);
   for (const char* cpu : {"x86-64", "x86-64-v3", "x86-64-v4", "native"}) {
