@@ -70,6 +70,8 @@ Value ExpressionWriter::compute(const loop::Expr& e) {
       return select(static_cast<const loop::Select&>(e));
     case ExprKind::kCast: {
       const auto& c = static_cast<const loop::Cast&>(e);
+      if (const auto q = quantised(e)) return quantised_value(*q, quantise);
+      if (const auto q = dequantised(e)) return quantised_value(*q, quantise_and_back);
       Value a = value(*c.a);
       if (c.keeps_bits) return {operators_.reinterpret(a.v, c.a->dtype, c.dtype), a.lanes};
       return {operators_.convert(a.v, c.a->dtype, c.dtype), a.lanes};
@@ -91,6 +93,12 @@ std::optional<Value> ExpressionWriter::byte_dot_sum(const loop::Binary& e) {
   if (dot.op != loop::BinaryOp::kByteDot) return std::nullopt;
   f_.count_cost(dot);
   return operators_.byte_dot_sum(value(*e.a), value(*dot.a), value(*dot.b));
+}
+
+Value ExpressionWriter::quantised_value(const Quantised& q, decltype(quantise)* write) {
+  Value v = value(*q.value), zero = value(*q.zero);
+  if (v.lanes != zero.lanes) v = {f_.broadcast(v), true}, zero = {f_.broadcast(zero), true};
+  return {write(b_, q.dtype, v.v, zero.v), v.lanes};
 }
 
 // A word for each lane whose bytes, and the words themselves, are neighbours in memory.

@@ -10,6 +10,7 @@
 #include "codegen/llvm/function.h"
 #include "codegen/llvm/memory.h"
 #include "codegen/llvm/operator.h"
+#include "codegen/llvm/quantised.h"
 
 namespace tenon::codegen {
 
@@ -44,6 +45,7 @@ class ExpressionWriter {
   Value compute(const loop::Expr& e);
   std::optional<Value> byte_dot_sum(const loop::Binary& e);
   std::optional<Value> word_of_bytes(const loop::Expr& e);
+  Value quantised_value(const Quantised& q, decltype(quantise)* write);
   Value checked_index(const loop::CheckedIndex& e);
   Value inside(const loop::Expr& index, const loop::Buffer& buffer, int32_t axis);
   Value for_some_lane(const loop::Expr& e);

@@ -265,5 +265,73 @@ TEST(Expression, AgreesOnTheOldestProcessors) {
   }
 }
 
+// quantise, and quantise and back, with zero points that are known and that aren't; beside
+// expressions that only resemble them.
+TEST(Expression, QuantisedNumbers) {
+  const auto quantised = [](DataType t, double x, double zero) -> int64_t {
+    if (std::isnan(x)) return 0;
+    return static_cast<int64_t>(
+        std::clamp(std::nearbyint(x) + zero, t == u8 ? 0.0 : -128.0, t == u8 ? 255.0 : 127.0));
+  };
+  std::vector<Case> cases;
+  for (const DataType t : {u8, i8}) {
+    const auto add =
+        [&](const std::string& name, const std::vector<Tensor>& inputs,
+            const std::function<double(const std::vector<int64_t>&)>& zero_of,
+            const std::function<ExprRef(const std::vector<ExprRef>&, DataType)>& zero) {
+          const auto expression = [=](const std::vector<ExprRef>& x) {
+            return cast(t, unary(UnaryOp::kRoundEven, x[0]) + zero(x, f32));
+          };
+          cases.push_back(
+              {cat(t, ".", name), inputs, t, expression, [=](const std::vector<int64_t>& v) {
+                 return std::optional(quantised(t, as_float(v[0]), zero_of(v)));
+               }});
+          const auto back = [=](const std::vector<ExprRef>& x) {
+            return cast(f32, cast(i32, expression(x)) - zero(x, i32));
+          };
+          cases.push_back(
+              {cat(t, ".back.", name), inputs, f32, back, [=](const std::vector<int64_t>& v) {
+                 const double z = zero_of(v);
+                 const double q = static_cast<double>(quantised(t, as_float(v[0]), z));
+                 return std::optional(float_bits(q - z));
+               }});
+        };
+    for (const int64_t n : {0, 1, 99, 127, 128, 255, -1, -128}) {
+      if (n < (t == u8 ? 0 : -128) || n > (t == u8 ? 255 : 127)) continue;
+      add(
+          cat(n), {awkward(f32, 11)}, [n](const auto&) { return static_cast<double>(n); },
+          [n](const auto&, DataType d) { return literal(d, static_cast<double>(n)); });
+    }
+    add(
+        "loaded", {awkward(f32, 12), awkward(t, 13)},
+        [](const std::vector<int64_t>& v) { return static_cast<double>(v[1]); },
+        [](const std::vector<ExprRef>& x, DataType d) { return cast(d, x[1]); });
+    // Half a zero point; another one on the way back.
+    cases.push_back({cat(t, ".half"),
+                     {awkward(f32, 14)},
+                     t,
+                     [t](const std::vector<ExprRef>& x) {
+                       return cast(t, unary(UnaryOp::kRoundEven, x[0]) + literal(f32, 1.5));
+                     },
+                     [t](const std::vector<int64_t>& v) {
+                       return scalar_cast(
+                           t, f32, float_bits(round_to(f32, std::nearbyint(as_float(v[0])) + 1.5)));
+                     }});
+    cases.push_back({cat(t, ".other"),
+                     {awkward(f32, 15)},
+                     f32,
+                     [t](const std::vector<ExprRef>& x) {
+                       const ExprRef q =
+                           cast(t, unary(UnaryOp::kRoundEven, x[0]) + literal(f32, 7));
+                       return cast(f32, cast(i32, q) - literal_int(i32, 6));
+                     },
+                     [=](const std::vector<int64_t>& v) {
+                       return std::optional(
+                           float_bits(static_cast<double>(quantised(t, as_float(v[0]), 7) - 6)));
+                     }});
+  }
+  run(cases);
+}
+
 }  // namespace
 }  // namespace tenon::codegen

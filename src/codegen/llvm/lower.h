@@ -15,7 +15,7 @@
 //     interrupt      lets loops be stopped
 //     scratch        storage that statements allocate
 //     expression     scalar expressions, for one element or one vector of lanes
-//     operator       their operators, on evaluated operands
+//     operator       their operators, on evaluated operands; quantised.cc those of quantised numbers
 //     memory         loads and stores; element: dtypes in registers and memory; alias: alias scopes
 //     work           estimates how much work a loop is
 //   size           sizes: expressions of symbols
