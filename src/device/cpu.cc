@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "support/pages.h"
+
 namespace tenon {
 
 namespace {
@@ -16,7 +18,9 @@ void* allocate(int32_t, size_t bytes, size_t alignment) {
   size_t rounded;  // aligned_alloc requires a multiple of the alignment
   if (__builtin_add_overflow(bytes, alignment - 1, &rounded)) return nullptr;
   rounded &= ~(alignment - 1);
-  return std::aligned_alloc(alignment, rounded ? rounded : alignment);
+  void* const memory = std::aligned_alloc(alignment, rounded ? rounded : alignment);
+  if (memory) use_large_pages(memory, rounded);
+  return memory;
 }
 
 void free_memory(int32_t, void* memory, size_t) {

@@ -8,6 +8,7 @@
 #include "object/function.h"
 #include "object/tensor.h"
 #include "support/bulk.h"
+#include "support/pages.h"
 #include "support/thread_slot.h"
 #include "vm/executable/kernel_error.h"
 
@@ -73,7 +74,9 @@ Workspace* take_kept(size_t bytes) {
 
 Workspace* new_workspace(size_t bytes) {
   auto* workspace = static_cast<Workspace*>(std::aligned_alloc(kDataAlignment, bytes));
-  if (workspace) workspace->capacity = bytes;
+  if (!workspace) return nullptr;
+  use_large_pages(workspace, bytes);
+  workspace->capacity = bytes;
   return workspace;
 }
 

@@ -353,11 +353,7 @@ func @workspaces(n: i64) {
 )";
 
 Ref<Program> kernels() {
-  Unit unit = assemble(kKernels);
-  std::ifstream in(TENON_TEST_KERNELS, std::ios::binary);
-  std::string elf{std::istreambuf_iterator<char>(in), {}};
-  unit.kernels.push_back({"x86_64-unknown-linux-gnu", "any", {}, {{ImageKind::Elf, "", elf}}});
-  return Program::load_bytes(write_to_bytes(unit));
+  return Program::load_bytes(write_to_bytes(with_test_kernels(kKernels)));
 }
 
 Tensor some_numbers() {

@@ -177,6 +177,36 @@ func @main(x: tensor[536870912; f32]) -> i64 {
   EXPECT_LT(peak() - before, 512 << 10);
 }
 
+// Memory that the first call writes is mapped before, also in a program whose functions are kernels
+// alone.
+TEST(Preparation, MapsTheMemoryOfTheFirstCall) {
+  constexpr char kDoubled[] = R"(
+kernel $doubled
+func @main(x: tensor[1048576; f32]) -> any {
+  match_tensor %0, f32, =1048576
+  %1 = new_tensor cpu:0, f32, 1048576
+  _ = call_packed $doubled, %0, %1
+  %2 = new_tensor cpu:0, f32, 1048576
+  _ = call_packed $doubled, %1, %2
+  ret %2!
+})";
+  const Ref<Program> program = program_of(with_test_kernels(kDoubled));
+  const Tensor x = Tensor::empty(std::vector<int64_t>{1 << 20}, f32);
+  std::ranges::fill(std::span(x.data_as<float>(), 1 << 20), 1.0f);
+  const auto faults = [] {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_minflt;
+  };
+  Limits limits;
+  limits.threads = 1;
+  const Function main = program->function("main", limits);
+  const auto before = faults();
+  const Any result = main(x);
+  EXPECT_LT(faults() - before, 256);  // of pages of 4 KB, for 8 MB
+  EXPECT_EQ(result.as<Tensor>().data_as<float>()[1 << 19], 4);
+}
+
 TEST(Preparation, DoesNotCallFunctionsAsValues) {
   Machine machine(program_with(R"(
 func @inner(x: tensor[2; f32]) -> i64 {

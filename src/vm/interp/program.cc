@@ -165,6 +165,7 @@ void Program::link(const ProgramOptions& options) {
   open_kernels(options);
   link_packed(options);
   decoded_ = predecode(unit_, {slots_.get(), unit_.packed.size()});
+  prepares_ = calls_kernels(unit_) || !libraries_.used.empty();
 }
 
 void Program::use_libraries(const ProgramOptions& options) {
@@ -331,9 +332,9 @@ std::string Program::frame_text(const Op* op) const {
 
 Function Program::function(std::string_view name, const Limits& limits) const {
   const FunctionCode& code = decoded_.functions[exported(name)];
-  prepare(limits);
-  return Function::adopt(
-      ClosureObj::of(*this, code, 0, Account::of(Machine::checked(limits), make<RunningCalls>())));
+  auto account = Account::of(Machine::checked(limits), make<RunningCalls>());
+  if (begins_preparing(limits.threads)) idle_.prepare(*this, account);
+  return Function::adopt(ClosureObj::of(*this, code, 0, std::move(account)));
 }
 
 namespace {
@@ -345,12 +346,7 @@ uint64_t bit_of(int32_t threads) {
 }  // namespace
 
 bool Program::needs_no_preparation(int32_t threads) const {
-  return libraries_.used.empty() || (prepared_.load(std::memory_order_relaxed) & bit_of(threads));
-}
-
-[[gnu::cold]] void Program::prepare(const Limits& limits) const {
-  if (needs_no_preparation(limits.threads)) return;
-  Machine(Ref<Program>(const_cast<Program*>(this)), limits);  // prepares as it is made
+  return !prepares_ || (prepared_.load(std::memory_order_relaxed) & bit_of(threads));
 }
 
 [[gnu::cold]] bool Program::begins_preparing(int32_t threads) const {

@@ -104,7 +104,7 @@ class Program : public Object {
   static const CodeSpan* span_at(const FunctionUnit& function, uint32_t offset);
 
   // Whether there is nothing left to prepare for that many threads (Limits::threads): the program
-  // uses no library, or a machine has already begun to.
+  // uses no library and calls no kernel, or a machine has already begun to.
   bool needs_no_preparation(int32_t threads) const;
   // Claims the preparation: true for the first caller, which must then prepare.
   bool begins_preparing(int32_t threads) const;
@@ -125,8 +125,6 @@ class Program : public Object {
                                ErrorKind kind) const;
   static Ref<Program> read(const Ref<FileBytes>& file, const ProgramOptions& options);
   void link(const ProgramOptions& options);
-  // Makes calls under those limits ready, as a machine does.
-  void prepare(const Limits& limits) const;
   void refuse_native() const;
   void use_libraries(const ProgramOptions& options);
   void open_kernels(const ProgramOptions& options);
@@ -156,6 +154,7 @@ class Program : public Object {
   mutable std::mutex mutex_;             // guards targets_
   // Targets live as long as the Program: a machine may still be running a replaced one.
   mutable std::vector<std::unique_ptr<PackedTarget>> targets_;
+  bool prepares_ = false;                      // whether there is anything to prepare
   mutable std::atomic<uint64_t> prepared_{0};  // a bit for each number of threads
   IdleMachines idle_;                          // destroyed first: machines refer to the code
 };

@@ -1,13 +1,27 @@
-// For tests: programs from units, and errors as text (support/test_error.h).
+// For tests: programs from units, kernels, and errors as text (support/test_error.h).
 #pragma once
 
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
 #include "support/test_error.h"
+#include "vm/asm/assemble.h"
 #include "vm/interp/program.h"
 
 namespace tenon::vm {
 
 inline Ref<Program> program_of(Unit unit, ProgramOptions options = {}) {
   return Program::from_unit(std::move(unit), std::move(options));
+}
+
+// A unit of assembly with the kernels of test_kernels.c.
+inline Unit with_test_kernels(std::string_view assembly) {
+  Unit unit = assemble(assembly);
+  std::ifstream in(TENON_TEST_KERNELS, std::ios::binary);
+  std::string elf{std::istreambuf_iterator<char>(in), {}};
+  unit.kernels.push_back({"x86_64-unknown-linux-gnu", "any", {}, {{ImageKind::Elf, "", elf}}});
+  return unit;
 }
 
 }  // namespace tenon::vm
