@@ -4,8 +4,6 @@
 #define NO_IMPORT_ARRAY
 #include <numpy/arrayobject.h>
 
-#include <nanobind/stl/string.h>
-
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +12,7 @@
 #include "python/src/classes.h"
 #include "python/src/error.h"
 #include "python/src/gil.h"
+#include "python/src/nanobind.h"
 #include "python/src/tensor_data.h"
 
 namespace tenon::python {

@@ -1,6 +1,3 @@
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <atomic>
 #include <iterator>
 #include <utility>
@@ -9,6 +6,7 @@
 #include "python/src/data.h"
 #include "python/src/data_object.h"
 #include "python/src/error.h"
+#include "python/src/nanobind.h"
 
 namespace tenon::python {
 namespace {

@@ -1,8 +1,5 @@
 #include "python/src/error.h"
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -12,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "python/src/nanobind.h"
 #include "python/src/value.h"
 
 namespace tenon::python {

@@ -3,7 +3,7 @@
 // itself.
 #pragma once
 
-#include <nanobind/nanobind.h>
+#include "python/src/nanobind.h"
 
 namespace tenon::python {
 

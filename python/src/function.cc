@@ -1,7 +1,4 @@
 // tenon.Function, and Python callables as functions.
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <memory>
@@ -13,6 +10,7 @@
 #include "python/src/error.h"
 #include "python/src/gil.h"
 #include "python/src/interrupt.h"
+#include "python/src/nanobind.h"
 #include "python/src/shared_results.h"
 
 namespace tenon::python {

@@ -8,9 +8,9 @@
 // what Python 3.14 does itself. Guards of nanobind are safe, too, since they call these functions.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <optional>
+
+#include "python/src/nanobind.h"
 
 namespace tenon::python {
 

@@ -1,7 +1,4 @@
 // Types that Python registers (tenon.register_type): instances of a class as objects with fields.
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <atomic>
 #include <memory>
 #include <string>
@@ -12,6 +9,7 @@
 #include "python/src/classes.h"
 #include "python/src/error.h"
 #include "python/src/gil.h"
+#include "python/src/nanobind.h"
 
 namespace tenon::python {
 namespace {

@@ -1,6 +1,5 @@
 #include "python/src/interrupt.h"
 
-#include <nanobind/nanobind.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -12,11 +11,10 @@
 
 #include "python/src/error.h"
 #include "python/src/gil.h"
+#include "python/src/nanobind.h"
 
 namespace tenon::python {
 namespace {
-
-namespace nb = nanobind;
 
 // The thread that has the main thread's call asked. It sleeps while there are no calls. Never
 // destroyed, since its thread may outlive static objects.

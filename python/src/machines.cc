@@ -1,8 +1,5 @@
 #include "python/src/machines.h"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/shared_ptr.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +7,7 @@
 #include "python/src/data.h"
 #include "python/src/error.h"
 #include "python/src/gil.h"
+#include "python/src/nanobind.h"
 
 namespace tenon::python {
 namespace {

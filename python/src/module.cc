@@ -1,7 +1,4 @@
 // tenon._tenon: the runtime's C interface in Python. The package's modules add what users see.
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <string>
 #include <vector>
 
@@ -9,6 +6,7 @@
 #include "python/src/error.h"
 #include "python/src/gil.h"
 #include "python/src/interrupt.h"
+#include "python/src/nanobind.h"
 
 namespace tenon::python {
 namespace {

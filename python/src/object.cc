@@ -1,11 +1,10 @@
 // tenon.Object: objects by their fields, such as the nodes of a module.
-#include <nanobind/stl/string.h>
-
 #include <string>
 #include <unordered_map>
 
 #include "python/src/classes.h"
 #include "python/src/error.h"
+#include "python/src/nanobind.h"
 
 namespace tenon::python {
 namespace {

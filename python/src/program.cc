@@ -1,14 +1,12 @@
 // Loaded executables. tenon.Executable and tenon.VirtualMachine (python/tenon/_executable.py) use
 // this class.
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-
 #include <string>
 
 #include "python/src/classes.h"
 #include "python/src/data.h"
 #include "python/src/error.h"
 #include "python/src/gil.h"
+#include "python/src/nanobind.h"
 #include "python/src/tensor_data.h"
 #include "tenon/cpp/memory_file.h"
 

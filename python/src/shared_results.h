@@ -1,7 +1,7 @@
 // Results of one call that share memory: the same value twice, or a value and a view of it.
 #pragma once
 
-#include <nanobind/nanobind.h>
+#include "python/src/nanobind.h"
 
 namespace tenon::python {
 

@@ -1,8 +1,4 @@
 // tenon.Tensor.
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include <cstring>
 #include <new>
 #include <string>
@@ -12,6 +8,7 @@
 
 #include "python/src/classes.h"
 #include "python/src/error.h"
+#include "python/src/nanobind.h"
 #include "python/src/tensor_data.h"
 
 namespace tenon::python {

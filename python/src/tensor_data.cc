@@ -2,7 +2,6 @@
 #define NPY_TARGET_VERSION NPY_1_25_API_VERSION
 #include "python/src/tensor_data.h"
 
-#include <nanobind/stl/string.h>
 #include <numpy/ndarraytypes.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "python/src/error.h"
+#include "python/src/nanobind.h"
 
 namespace tenon::python {
 namespace {

@@ -1,7 +1,5 @@
 #include "python/src/value.h"
 
-#include <nanobind/stl/string.h>
-
 #include <atomic>
 #include <memory>
 #include <string>
@@ -11,6 +9,7 @@
 #include "python/src/classes.h"
 #include "python/src/data.h"
 #include "python/src/error.h"
+#include "python/src/nanobind.h"
 #include "python/src/tensor_data.h"
 
 namespace tenon::python {

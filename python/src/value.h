@@ -1,17 +1,14 @@
 // Values of the C interface with an owner, and their conversion from and to Python objects.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <atomic>
 #include <string>
 #include <utility>
 
+#include "python/src/nanobind.h"
 #include "tenon/c_api.h"
 
 namespace tenon::python {
-
-namespace nb = nanobind;
 
 // A value that is released when its owner ends. Needs no GIL.
 class Value {

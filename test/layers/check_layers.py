@@ -102,7 +102,7 @@ def check_file(root: Path, path: str, layers: Layers) -> list[str]:
         bracket, name = match.groups()
         owners = next((o for prefix, o in layers.external.items() if name.startswith(prefix)), None)
         if owners is not None:
-            if folder not in owners and "*" not in owners:
+            if not {folder, path, "*"} & set(owners):
                 errors.append(f"{path}:{number}: includes {name}; only {' '.join(owners)} may")
             continue
         if bracket == "<" and not name.startswith("tenon/"):

@@ -53,6 +53,14 @@ class CheckLayersTest(unittest.TestCase):
             ["src/low/c.cc:1: includes mid/b.h of src/mid; src/low may include nothing else"],
         )
 
+    def test_one_file_may_include_a_third_party_header(self):
+        layers = LAYERS.replace("<heavy/>:  src/mid", "<heavy/>:  src/mid/b.h")
+        self.assertEqual(self.violations({}, layers), [])
+        self.assertEqual(
+            self.violations({"src/mid/c.h": "#include <heavy/h.h>\n"}, layers),
+            ["src/mid/c.h:1: includes heavy/h.h; only src/mid/b.h may"],
+        )
+
     def test_headers_for_tests_may_include_what_tests_may(self):
         self.assertEqual(self.violations({"src/low/a_testing.h": '#include "mid/b.h"\n'}), [])
 
