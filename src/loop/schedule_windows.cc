@@ -56,7 +56,7 @@ class WindowSchedule {
     lanes_ = lanes_of(w_, options_);
     const auto channels = channel_.extent.as_const(), steps = step_.extent.as_const();
     if (!channels || !steps || *channels < lanes_ ||
-        !has_window_tiles(w_.accumulate, *channels, *steps, options_.target)) {
+        !suits_window_tiles(w_.accumulate, *channels, *steps, options_.target)) {
       return false;
     }
     bool slides = false, shared = false;

@@ -89,8 +89,11 @@ bool is_read_in_order(DataType dtype, int64_t columns, const TargetFacts& target
          columns == tabled_panel(dtype, columns, target);
 }
 
-bool has_window_tiles(DataType dtype, int64_t channels, int64_t steps, const TargetFacts& target) {
+bool suits_window_tiles(DataType dtype, int64_t channels, int64_t steps,
+                        const TargetFacts& target) {
   constexpr int64_t kMostSteps = 16;  // they are written out
+  // Channels that don't fill a vector have tiles of half its lanes, of a quarter, and so on. The
+  // last of an odd number would have a tile for itself, which takes as long as one of a vector.
   return channels >= vector_lanes(dtype.bytes(), target) && channels % 2 == 0 && steps > 1 &&
          steps <= kMostSteps;
 }

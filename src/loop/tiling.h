@@ -52,7 +52,9 @@ std::optional<int64_t> worthwhile_panel(DataType dtype, int64_t columns, const T
 bool is_read_in_order(DataType dtype, int64_t columns, const TargetFacts& target);
 
 // Whether sums of such a type over windows of `steps` neighbours, each of `channels` with weights
-// of its own, are computed in tiles of places (schedule_windows.cc).
-bool has_window_tiles(DataType dtype, int64_t channels, int64_t steps, const TargetFacts& target);
+// of its own, have sizes that suit tiles of places (schedule_windows.cc). That is necessary, but not
+// sufficient: the schedule also needs a row of several places, whose windows aren't as wide as x.
+// Without tiles, the sums are plain reductions.
+bool suits_window_tiles(DataType dtype, int64_t channels, int64_t steps, const TargetFacts& target);
 
 }  // namespace tenon::loop
