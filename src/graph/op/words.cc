@@ -240,16 +240,16 @@ loop::ComputeRef lower_conv_words(const LowerContext& cx) {
   const Dim& channels = x->shape.back();
   std::vector<Dim> extents = kernel_of(dims_of(words));
   extents.push_back(words_of(channels));
-  auto products = make<loop::Stage>(*loop::reduce_stage(
+  stages.push_back(loop::reduce_stage(
       y, loop::Reduction::kSum, extents, [&](const Indices& i, const Indices& r) {
-        Indices at = {i[0]};
+        Indices pixel = {i[0]};
         const Indices o = layout.places(i);
         for (size_t s = 0; s < o.size(); ++s) {
-          at.push_back(padded_place(windows[s], false, o[s], r[s]));
+          pixel.push_back(padded_place(windows[s], false, o[s], r[s]));
         }
-        at.push_back(index(0));
         const Scalar left = word(r.back(), channels, [&](const Scalar& channel) {
-          at.back() = channel;
+          Indices at = pixel;
+          at.push_back(channel);
           return load(source, at);
         });
         const Column column = column_of(i.back(), y->shape.back(), words, words->shape.front());
@@ -260,8 +260,6 @@ loop::ComputeRef lower_conv_words(const LowerContext& cx) {
         place.push_back(column.place);
         return byte_dot(left, load(words, place));
       }));
-  products->padding_is_skippable = true;
-  stages.push_back(products);
   return cx.compute(stages);
 }
 
@@ -327,15 +325,16 @@ loop::ComputeRef lower_depthwise_words(const LowerContext& cx) {
   const std::vector<Dim> extents(words->shape.begin(), words->shape.end() - 1);
   stages.push_back(loop::reduce_stage(
       y, loop::Reduction::kSum, extents, [&](const Indices& i, const Indices& r) {
-        Indices at = {i[0]};
+        Indices row = {i[0]};
         const Indices o = layout.places(i);
-        for (size_t s = 0; s < o.size(); ++s) {
-          at.push_back(padded_place(windows[s], false, o[s], r[s]));
+        for (size_t s = 0; s + 1 < o.size(); ++s) {
+          row.push_back(padded_place(windows[s], false, o[s], r[s]));
         }
-        const size_t last = at.size() - 1;
-        at.push_back(within(i.back(), y->shape.back(), x->shape.back()));
+        const Scalar channel = within(i.back(), y->shape.back(), x->shape.back());
         const Scalar left = word(r.back(), kernel.back(), [&](const Scalar& place) {
-          at[last] = padded_place(windows.back(), false, o.back(), place);
+          Indices at = row;
+          at.push_back(padded_place(windows.back(), false, o.back(), place));
+          at.push_back(channel);
           return load(source, at);
         });
         Indices place = r;
