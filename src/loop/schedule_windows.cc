@@ -18,7 +18,6 @@
 namespace tenon::loop {
 namespace {
 
-constexpr int64_t kFewestPlaces = 3;
 constexpr int64_t kMostTries = 64;  // numbers of tiles; a file may give a row any size
 constexpr int64_t kMoreAtEnds = 2;  // places of a tile at an end of a row
 
@@ -55,10 +54,9 @@ class WindowSchedule {
     step_ = w_.reduce.back();
     lanes_ = lanes_of(w_, options_);
     const auto channels = channel_.extent.as_const(), steps = step_.extent.as_const();
-    if (!channels || !steps || *channels < lanes_ ||
-        !suits_window_tiles(w_.accumulate, *channels, *steps, options_.target)) {
-      return false;
-    }
+    if (!channels || !steps) return false;
+    most_places_ = places_of_windows(w_.accumulate, *channels, *steps, options_.target);
+    if (most_places_ == 0) return false;
     bool slides = false, shared = false;
     for (const Load* l : loads_in(body)) {
       if (l->indices.size() != 1) return false;
@@ -103,15 +101,12 @@ class WindowSchedule {
     return true;
   }
 
-  // Sums stay in registers with an element of x for each and a vector of weights.
-  int64_t most_places() const { return options_.target.vector_registers * 3 / 8; }
-
   StmtRef row(ForKind loop) const {
     const auto count = place_.extent.as_const();
     if (!count || !knows_padding()) return row_of_any_size(loop);
-    if (*count <= most_places() + kMoreAtEnds) return places(index(0), *count);
+    if (*count <= most_places_ + kMoreAtEnds) return places(index(0), *count);
     // As many tiles of the same size as leave few places over, which the first and the last have.
-    const int64_t fewest = *count / most_places() + (*count % most_places() > 0);
+    const int64_t fewest = *count / most_places_ + (*count % most_places_ > 0);
     for (int64_t tiles = fewest; tiles < fewest + kMostTries; ++tiles) {
       const int64_t size = *count / tiles, over = *count % tiles;
       if (size < kFewestPlaces) break;
@@ -131,7 +126,7 @@ class WindowSchedule {
   // Tiles of inner places, and all others one by one.
   StmtRef row_of_any_size(ForKind loop) const {
     auto tile = var("tile", i64), at = var("at", i64);
-    const int64_t size = most_places();
+    const int64_t size = most_places_;
     const ExprRef tiles =
         binary(BinaryOp::kFloorDiv, difference(inner_.end, inner_.begin), index(size));
     const ExprRef computed = scaled(tiles, size);
@@ -236,7 +231,7 @@ class WindowSchedule {
 
   Axis place_, channel_, step_;
   Guarded guarded_;
-  int64_t lanes_ = 0;
+  int64_t lanes_ = 0, most_places_ = 0;
   Range inner_;                  // the places whose windows lie within x
   std::vector<ExprRef> inside_;  // not negative at a place and step within x
   ExprRef inner_body_;           // of inner places,
