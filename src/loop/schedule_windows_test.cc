@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "loop/schedule_agreement.h"
-#include "loop/word_product.h"
+#include "loop/schedule_agreement_testing.h"
+#include "loop/word_product_testing.h"
 
 namespace tenon::loop {
 namespace {

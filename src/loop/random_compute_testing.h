@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 
 namespace tenon::loop {
 

@@ -1,7 +1,7 @@
 // For tests: sums of dot products of bytes, which are read in words from windows.
 #pragma once
 
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 
 namespace tenon::loop {
 

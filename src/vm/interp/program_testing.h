@@ -1,7 +1,7 @@
 // For tests: programs from units, and errors as text (support/test_error.h).
 #pragma once
 
-#include "support/test_error.h"
+#include "support/error_testing.h"
 #include "vm/interp/program.h"
 
 namespace tenon::vm {
