@@ -13,11 +13,12 @@
 #include "graph/op/families.h"
 #include "graph/op/integer_product.h"
 #include "graph/op/spatial.h"
+#include "loop/scalar_ops.h"
 
 namespace tenon::graph {
 namespace {
 
-constexpr int64_t kBytesPerWord = 4;
+using loop::kBytesPerWord;
 
 Dim words_of(const Dim& bytes) {
   return ceildiv(bytes, Dim(kBytesPerWord));
@@ -174,7 +175,8 @@ Sample sample_matmul_words(const Operator&, uint64_t seed) {
   Random random(seed);
   const int64_t depth = random.between(1, 9), panels = random.between(1, 2),
                 width = random.between(1, 4);
-  std::vector<int64_t> a = random.shape(0, 2), words = {panels, (depth + 3) / 4, width};
+  std::vector<int64_t> a = random.shape(0, 2),
+                       words = {panels, (depth + kBytesPerWord - 1) / kBytesPerWord, width};
   if (random.coin()) {  // a batch, of which each operand may have one
     words.insert(words.begin(), {random.between(1, 2), random.between(1, 2)});
     a = {words[0] == 1 ? random.between(1, 2) : 1, random.coin() ? words[1] : 1,
@@ -285,7 +287,7 @@ Sample sample_windows(uint64_t seed, bool depthwise) {
   if (depthwise) {
     words.push_back(channels);
   } else {
-    words.insert(words.end(), {(channels + 3) / 4, width});
+    words.insert(words.end(), {(channels + kBytesPerWord - 1) / kBytesPerWord, width});
   }
   Attrs attributes = attrs({{"strides", attr_ints(strides)},
                             {"pads", attr_dims(to_dims(pads))},
