@@ -2,7 +2,6 @@
 // sizes and inputs to run them.
 #pragma once
 
-#include <algorithm>
 #include <random>
 #include <vector>
 

@@ -16,7 +16,6 @@
 // Padding is multiplied as zeros. Columns of the last panel that the result lacks are computed, but
 // not stored.
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 #include "loop/affine.h"

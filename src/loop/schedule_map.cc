@@ -3,7 +3,6 @@
 #include "loop/affine.h"
 #include "loop/axis_parts.h"
 #include "loop/nest.h"
-#include "loop/walk.h"
 #include "support/rounding.h"
 
 namespace tenon::loop {

@@ -7,7 +7,6 @@
 // c. The words of a window stay in registers; at each p they are shifted by what is new, which is
 // read once.
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 

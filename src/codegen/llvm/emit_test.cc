@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "codegen/llvm/jit_testing.h"
-#include "loop/schedule.h"
 #include "loop/statements_testing.h"
 #include "loop/tensors_testing.h"
 #include "support/error.h"
