@@ -48,9 +48,6 @@ bool uses(const ExprRef& e, const Axis& a) {
   return depends_on(e, a.var);
 }
 
-ExprRef quotient(const ExprRef& a, const ExprRef& b) {
-  return binary(BinaryOp::kFloorDiv, a, b);
-}
 ExprRef minus_one(const ExprRef& a) {
   return difference(a, index(1));
 }
@@ -160,9 +157,7 @@ class ContractionSchedule {
     row.inside = nullptr;
     row.padding_is_skippable = false;  // as in the tiles
     StmtRef sums = schedule_reduction(row, options_, false);
-    std::vector<StmtRef> stores;
-    for (const Work& a : after_) stores.push_back(if_inside(a, store(a.out, {a.offset}, a.body)));
-    StmtRef point = let(sum_, load(row.out, {place}), seq(stores));
+    StmtRef point = let(sum_, load(row.out, {place}), store_results(after_));
     return {row.out, sums, vector_range(x_.var, index(0), dim_value(x_.extent), lanes_, point)};
   }
 
@@ -424,12 +419,9 @@ class ContractionSchedule {
                     with_lets(row_axes(sum(m0, packed), nullptr), body));
   }
 
-  StmtRef outer_reduce_loops(StmtRef body) const {
-    for (size_t i = w_.reduce.size() - 1; i-- > 0;) {
-      body = for_loop(w_.reduce[i].var, index(0), dim_value(w_.reduce[i].extent), ForKind::kSerial,
-                      body);
-    }
-    return body;
+  // Loops over all summed axes but the last.
+  StmtRef outer_reduce_loops(const StmtRef& body) const {
+    return outer_loops(std::span(w_.reduce).first(w_.reduce.size() - 1), false, body);
   }
 
   // b_pack[k * width + column], for the columns from n on; zeros beyond the last.
@@ -443,17 +435,14 @@ class ContractionSchedule {
     };
     if (is_contiguous(b_, x_)) {
       auto fill = [&](bool masked) {
-        std::vector<StmtRef> all;
-        for (int64_t u = 0; u < tiling_.vectors; ++u) {
+        StmtRef all = each_vector(lane, lanes_, tiling_.vectors, [&](int64_t u) {
           ExprRef column = sum(index(u * lanes_), lane), at = sum(n, column);
           ExprRef value = substitute(b_, {{x_.var.get(), at}});
           if (masked) value = select(less(at, end), value, zero());
-          all.push_back(
-              for_loop(lane, index(0), index(lanes_), ForKind::kVector,
-                       store(b_pack_, {sum(scaled(flat_depth(), width_), column)}, value)));
-        }
+          return store(b_pack_, {sum(scaled(flat_depth(), width_), column)}, value);
+        });
         return outer_reduce_loops(
-            for_loop(k.var, index(0), dim_value(k.extent), ForKind::kSerial, seq(all)));
+            for_loop(k.var, index(0), dim_value(k.extent), ForKind::kSerial, all));
       };
       return if_then(binary(BinaryOp::kLe, sum(n, index(width_)), end), fill(false), fill(true));
     }
@@ -523,39 +512,25 @@ class ContractionSchedule {
         a.push_back(load(a_pack_, {sum(base, k)}));
       }
     }
-    auto each_vector = [&](const std::function<StmtRef(int64_t place)>& body) {
-      std::vector<StmtRef> all;
-      for (int64_t i = 0; i < tile_rows_ * tiling_.vectors; ++i) {
-        all.push_back(for_loop(lane, index(0), index(lanes_), ForKind::kVector, body(i * lanes_)));
-      }
-      return seq(all);
+    auto each = [&](const std::function<StmtRef(const ExprRef& at, int64_t vector)>& body) {
+      return each_vector(lane, lanes_, tile_rows_ * tiling_.vectors,
+                         [&](int64_t i) { return body(sum(index(i * lanes_), lane), i); });
     };
-    StmtRef clear =
-        each_vector([&](int64_t place) { return store(acc, {sum(index(place), lane)}, zero()); });
-    StmtRef keep = each_vector([&](int64_t place) {
-      ExprRef at = sum(index(place), lane);
-      return store(done, {at}, load(acc, {at}));
-    });
+    StmtRef clear = each([&](const ExprRef& at, int64_t) { return store(acc, {at}, zero()); });
+    StmtRef keep =
+        each([&](const ExprRef& at, int64_t) { return store(done, {at}, load(acc, {at})); });
     // Row by row: an element of `a` is in a register only for its own row. Column by column, those
     // of all rows would be, next to the partial sums.
-    std::vector<StmtRef> steps;
-    for (int64_t i = 0; i < tile_rows_; ++i) {
-      for (int64_t u = 0; u < tiling_.vectors; ++u) {
-        ExprRef column = sum(index(u * lanes_), lane);
-        ExprRef b = b_direct_ ? b_at(place, sum(n, column))
-                              : load(b_pack_, {sum(scaled(place, width_), column)});
-        ExprRef at = sum(index((i * tiling_.vectors + u) * lanes_), lane);
-        ExprRef product = multiply(a[static_cast<size_t>(i)], b);
-        steps.push_back(for_loop(lane, index(0), index(lanes_), ForKind::kVector,
-                                 store(acc, {at}, sum(load(acc, {at}), product))));
-      }
-    }
-    steps.push_back(fetch_next);
-    StmtRef loop = for_loop(k, index(0), dim_value(run_), ForKind::kSerial, seq(steps));
-    for (size_t i = run_start_; i-- > 0;) {
-      loop = for_loop(w_.reduce[i].var, index(0), dim_value(w_.reduce[i].extent), ForKind::kSerial,
-                      loop);
-    }
+    StmtRef steps = each([&](const ExprRef& at, int64_t vector) {
+      const auto row = static_cast<size_t>(vector / tiling_.vectors);
+      ExprRef column = sum(index(vector % tiling_.vectors * lanes_), lane);
+      ExprRef b = b_direct_ ? b_at(place, sum(n, column))
+                            : load(b_pack_, {sum(scaled(place, width_), column)});
+      return store(acc, {at}, sum(load(acc, {at}), multiply(a[row], b)));
+    });
+    StmtRef loop =
+        for_loop(k, index(0), dim_value(run_), ForKind::kSerial, seq({steps, fetch_next}));
+    loop = outer_loops(std::span(w_.reduce).first(run_start_), false, loop);
     StmtRef compute = with_lets(lets, alloc(acc, seq({clear, loop, keep})));
     return alloc(done, seq({compute, finish(done, m0, m_count, first, first, n)}));
   }
@@ -632,10 +607,9 @@ class ContractionSchedule {
                  const ExprRef& first, const ExprRef& start, const ExprRef& n) {
     auto i = var("tile_row", i64);
     ExprRef column = difference(x_.var, n);
-    std::vector<StmtRef> stores;
-    for (const Work& a : after_) stores.push_back(if_inside(a, store(a.out, {a.offset}, a.body)));
     const ExprRef row_of_tile = start == first ? ExprRef(i) : sum(difference(first, start), i);
-    StmtRef point = let(sum_, load(done, {sum(scaled(row_of_tile, width_), column)}), seq(stores));
+    StmtRef point =
+        let(sum_, load(done, {sum(scaled(row_of_tile, width_), column)}), store_results(after_));
     ExprRef width = smaller(index(width_), difference(dim_value(x_.extent), n));
     StmtRef row = vector_range(x_.var, n, width, lanes_, point);
     ExprRef rows = smaller(index(tile_rows_), difference(m_count, first));
