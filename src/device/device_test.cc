@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "object/function.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 
 namespace tenon {
 namespace {

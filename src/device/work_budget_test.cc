@@ -8,7 +8,7 @@
 #include "device/host_check.h"
 #include "object/array.h"
 #include "object/function.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 
 namespace tenon {
 namespace {

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "driver/test_functions.h"
+#include "driver/functions_testing.h"
 #include "graph/ir/module.h"
 #include "object/map.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 
 namespace tenon::driver {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "driver/functions.h"
 #include "object/library.h"
-#include "support/test_error.h"
-#include "support/test_stack.h"
+#include "support/error_testing.h"
+#include "support/stack_testing.h"
 #include "support/text.h"
 #include "vm/asm/assemble.h"
 #include "vm/interp/program.h"

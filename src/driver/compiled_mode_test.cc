@@ -14,7 +14,7 @@
 #include "object/reflect.h"
 #include "object/registry.h"
 #include "object/tensor.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/constant_text.h"
 #include "vm/executable/write_file.h"

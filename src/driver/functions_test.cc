@@ -8,14 +8,14 @@
 #include <fstream>
 #include <sstream>
 
-#include "driver/test_functions.h"
+#include "driver/functions_testing.h"
 #include "graph/ir/module.h"
 #include "loop/kernel.h"
 #include "object/map.h"
 #include "object/reflect.h"
 #include "object/registry.h"
 #include "object/shape.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 #include "vm/builtin/register.h"
 #include "vm/interp/machine.h"
 

@@ -233,7 +233,7 @@ std::vector<OptionText> list_options() {
   TENON_ROW("import", onnx::ImportOptions, "", name, meaning)
 #define TENON_SOURCE_OPTION(type, name, flag, takes, meaning) \
   TENON_ROW("import", Source, "", name, meaning)
-#define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, meaning) \
+#define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, record, meaning) \
   TENON_ROW("compile", CompileOptions, text, name, meaning)
 #define TENON_INTERPRET_OPTION(type, name, initial, allowed, meaning) \
   TENON_ROW("interpret", InterpretOptions, "", name, meaning)

@@ -6,7 +6,7 @@
 #include "driver/compile.h"
 #include "evaluate/reference_evaluator.h"
 #include "import/onnx/import_model.h"
-#include "import/onnx/model_maker.h"
+#include "import/onnx/model_maker_testing.h"
 #include "object/cell.h"
 
 namespace tenon::driver {

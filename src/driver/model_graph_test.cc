@@ -7,7 +7,7 @@
 #include "driver/shown_names.h"
 #include "graph/ir/check.h"
 #include "graph/ir/text.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 
 namespace tenon::driver {
 namespace {

@@ -54,4 +54,8 @@ inline Flag file_flag(const char* name) {
   return {name, true};
 }
 
+// Whether the record of a compilation (provenance.h) has the option by name, unless it is the
+// default. The others are there in another form, or don't change what is compiled.
+inline constexpr bool recorded = true, unrecorded = false;
+
 }  // namespace tenon::driver

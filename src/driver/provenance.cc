@@ -1,10 +1,10 @@
 #include "driver/provenance.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 
 #include "driver/code_choice.h"
+#include "driver/options.h"
 #include "json/json.h"
 #include "object/array.h"
 #include "support/phase.h"
@@ -123,22 +123,13 @@ void write(JsonWriter& out, const std::optional<std::vector<std::string>>& names
   write(out, names.value_or(std::vector<std::string>()));
 }
 
-// Options that the record has in another form, or that don't change what is compiled.
-constexpr std::string_view kNotRecorded[] = {"cpu",       "target",  "level",
-                                             "libraries", "threads", "origin"};
-
 template <class T>
 void write_unless_default(JsonWriter& out, std::string_view name, const T& value,
                           const T& initial) {
-  if (value == initial || std::ranges::find(kNotRecorded, name) != std::end(kNotRecorded)) return;
+  if (value == initial) return;
   out.key(name);
   write(out, value);
 }
-
-constexpr std::string_view kOptions[] = {
-#define TENON_COMPILE_OPTION(type, name, ...) #name,
-#include "driver/options.def"
-};
 
 // "passes simplify, fuse" or "fold_limit 5"; "keep_computes" if it is true.
 std::string option_text(std::string_view name, const Json& value) {
@@ -167,8 +158,8 @@ std::string provenance_of(const CompileOptions& options) {
     if (pass.level <= options.level) of_level.push_back(pass.name);
   }
   if (options.passes == of_level) defaults.passes = of_level;
-#define TENON_COMPILE_OPTION(type, name, ...) \
-  write_unless_default(out, #name, options.name, defaults.name);
+#define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, record, meaning) \
+  if (record) write_unless_default(out, #name, options.name, defaults.name);
 #include "driver/options.def"
   const std::string record = out.end_object().take();
   if (options.origin.empty()) return record;
@@ -225,10 +216,12 @@ std::vector<std::string> provenance_lines(std::string_view record) {
     out.push_back(line);
   }
   std::vector<std::string> others;
-  for (const std::string_view name : kOptions) {
-    if (std::ranges::find(kNotRecorded, name) != std::end(kNotRecorded)) continue;
+  const auto add = [&](std::string_view name) {
     if (const Json* value = json.find(name)) others.push_back(option_text(name, *value));
-  }
+  };
+#define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, record, meaning) \
+  if (record) add(#name);
+#include "driver/options.def"
   if (!others.empty()) out.push_back(cat("with ", join(others, ", ")));
   return out;
 }

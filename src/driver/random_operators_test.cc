@@ -11,7 +11,7 @@
 #include "driver/compile.h"
 #include "evaluate/reference_evaluator.h"
 #include "graph/ir/text.h"
-#include "graph/op/run_operator.h"
+#include "graph/op/run_operator_testing.h"
 #include "library/onednn/register.h"
 #include "object/reflect.h"
 #include "vm/builtin/register.h"

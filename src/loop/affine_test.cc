@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 
 namespace tenon::loop {
 namespace {

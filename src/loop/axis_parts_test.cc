@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 #include "support/text.h"
 
 namespace tenon::loop {

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "loop/test_statements.h"
-#include "loop/test_tensors.h"
+#include "loop/statements_testing.h"
+#include "loop/tensors_testing.h"
 #include "support/error.h"
 
 namespace tenon::loop {

@@ -19,8 +19,6 @@
 
 namespace tenon::loop {
 
-inline constexpr int64_t kBytesPerWord = 4;
-
 // The bytes of which the word `e` is made, as i32, from the lowest on; nullopt if it isn't a word
 // of four u8.
 using WordBytes = std::array<ExprRef, kBytesPerWord>;

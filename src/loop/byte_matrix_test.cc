@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 #include "loop/schedule.h"
-#include "loop/schedule_agreement.h"
-#include "loop/test_tensors.h"
+#include "loop/schedule_agreement_testing.h"
+#include "loop/tensors_testing.h"
 #include "loop/walk.h"
-#include "loop/word_product.h"
+#include "loop/word_product_testing.h"
 
 namespace tenon::loop {
 namespace {

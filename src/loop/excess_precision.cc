@@ -1,6 +1,5 @@
 #include "loop/excess_precision.h"
 
-#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 

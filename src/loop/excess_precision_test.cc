@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "loop/inline_stages.h"
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 
 namespace tenon::loop {
 namespace {

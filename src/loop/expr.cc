@@ -1,7 +1,6 @@
 #include "loop/expr.h"
 
 #include <cmath>
-#include <limits>
 
 #include "loop/scalar.h"
 #include "loop/scalar_ops.h"

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "loop/test_tensors.h"
-#include "loop/word_product.h"
+#include "loop/tensors_testing.h"
+#include "loop/word_product_testing.h"
 
 namespace tenon::loop {
 namespace {

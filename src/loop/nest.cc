@@ -19,6 +19,9 @@ ExprRef difference(const ExprRef& a, const ExprRef& b) {
 ExprRef scaled(const ExprRef& a, int64_t factor) {
   return binary(BinaryOp::kMul, a, index(factor));
 }
+ExprRef quotient(const ExprRef& a, const ExprRef& b) {
+  return binary(BinaryOp::kFloorDiv, a, b);
+}
 ExprRef less(const ExprRef& a, const ExprRef& b) {
   return binary(BinaryOp::kLt, a, b);
 }
@@ -180,6 +183,16 @@ StmtRef if_inside(const Work& w, const StmtRef& store) {
   return w.inside ? if_then(w.inside, store) : store;
 }
 
+StmtRef store_results(const std::vector<Work>& after,
+                      const std::function<ExprRef(const ExprRef&)>& at) {
+  std::vector<StmtRef> all;
+  for (const Work& a : after) {
+    const StmtRef one = store(a.out, {at(a.offset)}, at(a.body));
+    all.push_back(a.inside ? if_then(at(a.inside), one) : one);
+  }
+  return seq(all);
+}
+
 namespace {
 
 bool can_join(const Work& w, const Axis& outer, const Axis& inner) {
@@ -281,9 +294,28 @@ StmtRef vector_range(const Ref<const Var>& v, const ExprRef& begin, const ExprRe
     }
     return seq(all);
   }
-  ExprRef vectors = binary(BinaryOp::kFloorDiv, count, index(lanes));
+  ExprRef vectors = quotient(count, index(lanes));
   ExprRef first = sum(begin, scaled(vectors, lanes));
   return seq({whole(vectors), if_then(less(first, end), guarded(first, lanes, end))});
+}
+
+StmtRef each_vector(const Ref<const Var>& lane, int64_t lanes, int64_t count,
+                    const std::function<StmtRef(int64_t number)>& body) {
+  std::vector<StmtRef> all;
+  for (int64_t i = 0; i < count; ++i) {
+    all.push_back(for_loop(lane, index(0), index(lanes), ForKind::kVector, body(i)));
+  }
+  return seq(all);
+}
+
+std::vector<PartVector> part_vectors(int64_t count, int64_t lanes) {
+  std::vector<PartVector> all;
+  for (int64_t done = count / lanes * lanes, part = lanes / 2; done < count; part /= 2) {
+    if (count - done < part) continue;
+    all.push_back({done, part});
+    done += part;
+  }
+  return all;
 }
 
 ExprRef hoist(const ExprRef& root, const std::vector<Ref<const Var>>& inner, Lets* lets) {
@@ -358,7 +390,7 @@ StmtRef with_lets(const Lets& lets, StmtRef body) {
   return body;
 }
 
-StmtRef outer_loops(const std::vector<Axis>& axes, bool parallel, StmtRef body) {
+StmtRef outer_loops(std::span<const Axis> axes, bool parallel, StmtRef body) {
   ForKind first = parallel ? ForKind::kParallel : ForKind::kSerial;
   size_t n = axes.size();
   for (size_t i = n; i-- > (parallel && n >= 2 ? 2 : 0);) {
@@ -369,7 +401,7 @@ StmtRef outer_loops(const std::vector<Axis>& axes, bool parallel, StmtRef body) 
   auto both = var("part", i64);
   ExprRef inner = dim_value(axes[1].extent);
   body = let(axes[1].var, binary(BinaryOp::kMod, both, inner), body);
-  body = let(axes[0].var, binary(BinaryOp::kFloorDiv, both, inner), body);
+  body = let(axes[0].var, quotient(both, inner), body);
   return for_loop(both, index(0), dim_value(axes[0].extent * axes[1].extent), ForKind::kParallel,
                   body);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "loop/affine.h"
@@ -40,6 +41,11 @@ Work work_of(const Stage& stage, const std::vector<Ref<const Var>>& leading,
 StmtRef store_result(const Work& w, const ExprRef& value);
 // `store` if the point is inside.
 StmtRef if_inside(const Work& w, const StmtRef& store);
+// Stores what `after` (see schedule_contraction) makes of a sum; `at` gives an expression's value
+// at the point, if that isn't given by the works' variables.
+StmtRef store_results(
+    const std::vector<Work>& after,
+    const std::function<ExprRef(const ExprRef&)>& at = [](const ExprRef& e) { return e; });
 
 // Drops axes of extent 1 and joins adjacent axes that every access treats as one. The works share
 // their axes, and only the first may reduce.
@@ -59,6 +65,7 @@ int64_t lanes_of(const Work& w, const ScheduleOptions& options);
 ExprRef sum(const ExprRef& a, const ExprRef& b);
 ExprRef difference(const ExprRef& a, const ExprRef& b);
 ExprRef scaled(const ExprRef& a, int64_t factor);
+ExprRef quotient(const ExprRef& a, const ExprRef& b);
 ExprRef less(const ExprRef& a, const ExprRef& b);
 ExprRef smaller(const ExprRef& a, const ExprRef& b);
 
@@ -69,6 +76,18 @@ StmtRef vector_range(const Ref<const Var>& v, const ExprRef& begin, const ExprRe
                      int64_t lanes, const StmtRef& body,
                      const std::function<StmtRef(const ExprRef& end)>& masked = nullptr);
 
+// `count` vectors of `lanes`, written out: `body` makes that of the number it gets, for each
+// `lane`.
+StmtRef each_vector(const Ref<const Var>& lane, int64_t lanes, int64_t count,
+                    const std::function<StmtRef(int64_t number)>& body);
+
+// Vectors for the last elements of `count`, which don't fill one of `lanes`: of half the lanes, a
+// quarter, and so on.
+struct PartVector {
+  int64_t first, lanes;
+};
+std::vector<PartVector> part_vectors(int64_t count, int64_t lanes);
+
 // Hoists the costly parts of `e` that don't depend on `inner` out of the loops over those: adds
 // them to `lets` and returns the rest of `e`. Parts that may fail are hoisted only if `e` always
 // computes them.
@@ -78,7 +97,7 @@ StmtRef with_lets(const Lets& lets, StmtRef body);
 
 // Loops over `axes` around `body`, optionally with a parallel outermost loop (the two outermost are
 // joined, so that a small first axis doesn't leave threads idle).
-StmtRef outer_loops(const std::vector<Axis>& axes, bool parallel, StmtRef body);
+StmtRef outer_loops(std::span<const Axis> axes, bool parallel, StmtRef body);
 
 // ---- schedules of a Work; with `parallel`, their outermost loop may be parallel
 

@@ -88,11 +88,11 @@ ExprRef not_negative(const ExprRef& condition) {
 
 Range where_not_negative(int64_t c, const ExprRef& rest, const Range& range) {
   if (c > 0) {  // v >= ceil(-rest / c)
-    const ExprRef least = binary(BinaryOp::kFloorDiv, difference(index(c - 1), rest), index(c));
+    const ExprRef least = quotient(difference(index(c - 1), rest), index(c));
     return {binary(BinaryOp::kMax, range.begin, least), range.end};
   }
   // v <= floor(rest / -c)
-  const ExprRef end = sum(binary(BinaryOp::kFloorDiv, rest, index(-c)), index(1));
+  const ExprRef end = sum(quotient(rest, index(-c)), index(1));
   return {range.begin, smaller(range.end, end)};
 }
 
@@ -115,6 +115,14 @@ std::vector<Range> restricted_ranges(const Work& w, ExprRef* body) {
     *body = select(left, choice->if_true, choice->if_false);
   }
   return ranges;
+}
+
+StmtRef loops_within(std::span<const Axis> axes, const std::vector<Range>& ranges, StmtRef body) {
+  for (size_t i = axes.size(); i-- > 0;) {
+    const Range& r = ranges[i];
+    body = for_loop(axes[i].var, r.begin, difference(r.end, r.begin), ForKind::kSerial, body);
+  }
+  return body;
 }
 
 ExprRef with_padding_outside(const ExprRef& body) {

@@ -28,6 +28,9 @@ Range where_not_negative(int64_t c, const ExprRef& rest, const Range& range);
 // is w's at first. None of the ranges depends on the last axis of the result.
 std::vector<Range> restricted_ranges(const Work& w, ExprRef* body);
 
+// Serial loops over `axes`, each within its range.
+StmtRef loops_within(std::span<const Axis> axes, const std::vector<Range>& ranges, StmtRef body);
+
 // The padding of a product's operand guards the whole product, so that it can bound the loops.
 ExprRef with_padding_outside(const ExprRef& body);
 

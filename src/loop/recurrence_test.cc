@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "loop/schedule.h"
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 #include "loop/types.h"
 #include "object/reflect.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 
 namespace tenon::loop {
 namespace {

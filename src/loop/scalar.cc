@@ -1,8 +1,6 @@
 #include "loop/scalar.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "support/error.h"
 

@@ -28,6 +28,9 @@ enum class BinaryOp : uint8_t {
 #undef TENON_BINARY
 };
 
+// Of a word: an i32 as an operand of BinaryOp::kByteDot.
+inline constexpr int64_t kBytesPerWord = 4;
+
 enum class ScalarCost : uint8_t {
   kSimple,          // one or two instructions
   kDivision,        // several times that: divisions, square roots

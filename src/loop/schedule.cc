@@ -1,7 +1,6 @@
 #include "loop/schedule.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "loop/schedule_plain.h"
 #include "loop/schedule_recurrence.h"

@@ -3,7 +3,6 @@
 #include "loop/affine.h"
 #include "loop/axis_parts.h"
 #include "loop/nest.h"
-#include "loop/walk.h"
 #include "support/rounding.h"
 
 namespace tenon::loop {
@@ -36,7 +35,7 @@ StmtRef row_of_tiles(const Axis& x, const Axis& y, const ExprRef& ty, const Expr
   ExprRef ex = dim_value(x.extent);
   ExprRef y0 = sum(begin, scaled(ty, kTile)), x0 = scaled(tx, kTile);
   ExprRef rows = smaller(index(kTile), difference(end, y0));
-  ExprRef columns = binary(BinaryOp::kFloorDiv, ex, index(kTile));
+  ExprRef columns = quotient(ex, index(kTile));
   StmtRef whole = for_loop(y.var, y0, rows, ForKind::kSerial,
                            for_loop(x.var, x0, index(kTile), ForKind::kUnrolled, element));
   ExprRef done = scaled(columns, kTile);

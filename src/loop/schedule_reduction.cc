@@ -88,14 +88,14 @@ class ReductionSchedule {
     };
     ExprRef extent = dim_value(k.extent);
     auto block = var("block", i64), tail = var("block", i64);
-    ExprRef blocks = binary(BinaryOp::kFloorDiv, extent, index(width));
+    ExprRef blocks = quotient(extent, index(width));
     std::vector<StmtRef> wide;
     for (int64_t u = 0; u < unroll; ++u) {
       wide.push_back(add(sum(scaled(block, width), index(u * lanes)), u * lanes, nullptr));
     }
     std::vector<StmtRef> inner{for_loop(block, index(0), blocks, ForKind::kSerial, seq(wide))};
     ExprRef done = scaled(blocks, width);
-    ExprRef vectors = binary(BinaryOp::kFloorDiv, difference(extent, done), index(lanes));
+    ExprRef vectors = quotient(difference(extent, done), index(lanes));
     if (unroll > 1) {
       inner.push_back(for_loop(tail, index(0), vectors, ForKind::kSerial,
                                add(sum(done, scaled(tail, lanes)), 0, nullptr)));
@@ -103,11 +103,8 @@ class ReductionSchedule {
     ExprRef first = sum(done, unroll > 1 ? scaled(vectors, lanes) : index(0));
     inner.push_back(if_then(less(first, extent), add(first, 0, extent)));
 
-    StmtRef body = seq(inner);
-    for (size_t i = w_.reduce.size() - 1; i-- > 0;) {
-      body = for_loop(w_.reduce[i].var, index(0), dim_value(w_.reduce[i].extent), ForKind::kSerial,
-                      body);
-    }
+    const StmtRef body =
+        outer_loops(std::span(w_.reduce).first(w_.reduce.size() - 1), false, seq(inner));
     // Combines halves until one element is left.
     std::vector<StmtRef> finish;
     for (int64_t half = width / 2; half >= 1; half /= 2) {
@@ -144,17 +141,12 @@ class ReductionSchedule {
     struct Vector {
       ExprRef acc, x, y;
     };
-    auto each_vector = [&](const std::function<StmtRef(const Vector&)>& body) {
-      std::vector<StmtRef> all;
-      for (int64_t row = 0; row < block.rows; ++row) {
-        for (int64_t first = 0; first < width; first += block.lanes) {
-          const Vector v = {sum(index(row * width + first), lane),
-                            sum(block.x0, sum(index(first), lane)),
-                            block.y0 ? sum(block.y0, index(row)) : nullptr};
-          all.push_back(for_loop(lane, index(0), index(block.lanes), ForKind::kVector, body(v)));
-        }
-      }
-      return seq(all);
+    auto each = [&](const std::function<StmtRef(const Vector&)>& body) {
+      return each_vector(lane, block.lanes, block.rows * block.vectors, [&](int64_t i) {
+        const int64_t row = i / block.vectors, first = i % block.vectors * block.lanes;
+        return body({sum(index(i * block.lanes), lane), sum(block.x0, sum(index(first), lane)),
+                     block.y0 ? sum(block.y0, index(row)) : nullptr});
+      });
     };
     auto at = [&](const ExprRef& e, const Vector& v) {
       const ExprRef in_row = v.y ? substitute(e, {{row_axis().var.get(), v.y}}) : e;
@@ -163,23 +155,19 @@ class ReductionSchedule {
     auto inside = [&](const Vector& v) { return less(v.x, block.end); };
     ExprRef body = w_.body;
     const std::vector<Range> ranges = restricted_ranges(w_, &body);
-    StmtRef steps = each_vector([&](const Vector& v) {
+    StmtRef steps = each([&](const Vector& v) {
       ExprRef value = at(cast(w_.accumulate, body), v);
       if (block.end) value = select(inside(v), value, start());
       return store(acc, {v.acc}, step(load(acc, {v.acc}), value));
     });
-    for (size_t i = w_.reduce.size(); i-- > 0;) {
-      const Range& r = ranges[i];
-      steps =
-          for_loop(w_.reduce[i].var, r.begin, difference(r.end, r.begin), ForKind::kSerial, steps);
-    }
-    StmtRef finish = each_vector([&](const Vector& v) {
+    steps = loops_within(w_.reduce, ranges, steps);
+    StmtRef finish = each([&](const Vector& v) {
       auto result = var("result", w_.accumulate);
       StmtRef write = store(w_.out, {at(w_.offset, v)}, cast(w_.out->dtype, result));
       if (w_.inside) write = if_then(at(w_.inside, v), write);
       return let(result, load(acc, {v.acc}), block.end ? if_then(inside(v), write) : write);
     });
-    StmtRef begin = each_vector([&](const Vector& v) { return store(acc, {v.acc}, start()); });
+    StmtRef begin = each([&](const Vector& v) { return store(acc, {v.acc}, start()); });
     return alloc(acc, seq({begin, steps, finish}));
   }
 
@@ -237,7 +225,7 @@ class ReductionSchedule {
       if (n == 0) continue;
       auto block = var("block", i64);
       int64_t width = n * lanes_;
-      ExprRef blocks = binary(BinaryOp::kFloorDiv, difference(extent, done), index(width));
+      ExprRef blocks = quotient(difference(extent, done), index(width));
       parts.push_back(for_loop(
           block, index(0), blocks,
           split_here && parts.empty() ? ForKind::kParallel : ForKind::kSerial,

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "loop/inline_stages.h"
-#include "loop/random_compute.h"
-#include "loop/schedule_agreement.h"
-#include "loop/test_tensors.h"
-#include "loop/word_product.h"
+#include "loop/random_compute_testing.h"
+#include "loop/schedule_agreement_testing.h"
+#include "loop/tensors_testing.h"
+#include "loop/word_product_testing.h"
 #include "support/error.h"
 
 namespace tenon::loop {

@@ -18,7 +18,6 @@
 namespace tenon::loop {
 namespace {
 
-constexpr int64_t kFewestPlaces = 3;
 constexpr int64_t kMostTries = 64;  // numbers of tiles; a file may give a row any size
 constexpr int64_t kMoreAtEnds = 2;  // places of a tile at an end of a row
 
@@ -55,10 +54,9 @@ class WindowSchedule {
     step_ = w_.reduce.back();
     lanes_ = lanes_of(w_, options_);
     const auto channels = channel_.extent.as_const(), steps = step_.extent.as_const();
-    if (!channels || !steps || *channels < lanes_ ||
-        !has_window_tiles(w_.accumulate, *channels, *steps, options_.target)) {
-      return false;
-    }
+    if (!channels || !steps) return false;
+    most_places_ = places_of_windows(w_.accumulate, *channels, *steps, options_.target);
+    if (most_places_ == 0) return false;
     bool slides = false, shared = false;
     for (const Load* l : loads_in(body)) {
       if (l->indices.size() != 1) return false;
@@ -103,15 +101,12 @@ class WindowSchedule {
     return true;
   }
 
-  // Sums stay in registers with an element of x for each and a vector of weights.
-  int64_t most_places() const { return options_.target.vector_registers * 3 / 8; }
-
   StmtRef row(ForKind loop) const {
     const auto count = place_.extent.as_const();
     if (!count || !knows_padding()) return row_of_any_size(loop);
-    if (*count <= most_places() + kMoreAtEnds) return places(index(0), *count);
+    if (*count <= most_places_ + kMoreAtEnds) return places(index(0), *count);
     // As many tiles of the same size as leave few places over, which the first and the last have.
-    const int64_t fewest = *count / most_places() + (*count % most_places() > 0);
+    const int64_t fewest = *count / most_places_ + (*count % most_places_ > 0);
     for (int64_t tiles = fewest; tiles < fewest + kMostTries; ++tiles) {
       const int64_t size = *count / tiles, over = *count % tiles;
       if (size < kFewestPlaces) break;
@@ -131,9 +126,8 @@ class WindowSchedule {
   // Tiles of inner places, and all others one by one.
   StmtRef row_of_any_size(ForKind loop) const {
     auto tile = var("tile", i64), at = var("at", i64);
-    const int64_t size = most_places();
-    const ExprRef tiles =
-        binary(BinaryOp::kFloorDiv, difference(inner_.end, inner_.begin), index(size));
+    const int64_t size = most_places_;
+    const ExprRef tiles = quotient(difference(inner_.end, inner_.begin), index(size));
     const ExprRef computed = scaled(tiles, size);
     const ExprRef place = select(less(at, inner_.begin), at, sum(at, computed));
     return seq(
@@ -148,16 +142,10 @@ class WindowSchedule {
     one.out = buffer("sums", w_.accumulate, {channel_.extent});
     one.offset = channel_.var;
     const StmtRef sums = schedule_reduction(one, options_, false);
-    const StmtRef rest = vector_range(
-        channel_.var, index(0), dim_value(channel_.extent), lanes_,
-        let(sum_, load(one.out, {channel_.var}), stores([](const ExprRef& e) { return e; })));
+    const StmtRef rest =
+        vector_range(channel_.var, index(0), dim_value(channel_.extent), lanes_,
+                     let(sum_, load(one.out, {channel_.var}), store_results(after_)));
     return alloc(one.out, seq({sums, rest}));
-  }
-
-  StmtRef stores(const std::function<ExprRef(const ExprRef&)>& at) const {
-    std::vector<StmtRef> all;
-    for (const Work& a : after_) all.push_back(store(a.out, {at(a.offset)}, at(a.body)));
-    return seq(all);
   }
 
   // All channels of `count` neighbouring places.
@@ -166,10 +154,8 @@ class WindowSchedule {
     auto block = var("block", i64);
     std::vector<StmtRef> parts{for_loop(block, index(0), index(vectors), ForKind::kSerial,
                                         tile(first, count, scaled(block, lanes_), lanes_))};
-    for (int64_t done = vectors * lanes_, part = lanes_ / 2; done < channels; part /= 2) {
-      if (channels - done < part) continue;
-      parts.push_back(tile(first, count, index(done), part));
-      done += part;
+    for (const PartVector& part : part_vectors(channels, lanes_)) {
+      parts.push_back(tile(first, count, index(part.first), part.lanes));
     }
     return seq(parts);
   }
@@ -195,11 +181,7 @@ class WindowSchedule {
     auto lane = var("lane", i64);
     const auto in_acc = [&](int64_t i) { return sum(index(i * lanes), lane); };
     const auto each_place = [&](const std::function<StmtRef(int64_t i)>& body) {
-      std::vector<StmtRef> all;
-      for (int64_t i = 0; i < count; ++i) {
-        all.push_back(for_loop(lane, index(0), index(lanes), ForKind::kVector, body(i)));
-      }
-      return seq(all);
+      return each_vector(lane, lanes, count, body);
     };
     const auto at = [&](const ExprRef& e, int64_t i) {
       return substitute(
@@ -214,17 +196,14 @@ class WindowSchedule {
         return store(acc, {in_acc(i)}, sum(load(acc, {in_acc(i)}), value));
       }));
     }
-    StmtRef sums = seq(steps);
-    for (size_t r = w_.reduce.size() - 1; r-- > 0;) {
-      const Range& range = ranges_[r];
-      sums = for_loop(w_.reduce[r].var, range.begin, difference(range.end, range.begin),
-                      ForKind::kSerial, sums);
-    }
+    const StmtRef sums =
+        loops_within(std::span(w_.reduce).first(w_.reduce.size() - 1), ranges_, seq(steps));
     const StmtRef clear = each_place([&](int64_t i) {
       return store(acc, {in_acc(i)}, identity(Reduction::kSum, w_.accumulate));
     });
     const StmtRef finish = each_place([&](int64_t i) {
-      return let(sum_, load(acc, {in_acc(i)}), stores([&](const ExprRef& e) { return at(e, i); }));
+      return let(sum_, load(acc, {in_acc(i)}),
+                 store_results(after_, [&](const ExprRef& e) { return at(e, i); }));
     });
     return alloc(acc, seq({clear, sums, finish}));
   }
@@ -236,7 +215,7 @@ class WindowSchedule {
 
   Axis place_, channel_, step_;
   Guarded guarded_;
-  int64_t lanes_ = 0;
+  int64_t lanes_ = 0, most_places_ = 0;
   Range inner_;                  // the places whose windows lie within x
   std::vector<ExprRef> inside_;  // not negative at a place and step within x
   ExprRef inner_body_;           // of inner places,

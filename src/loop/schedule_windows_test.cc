@@ -1,8 +1,10 @@
 // Windows that slide along a row, of words of bytes and of numbers.
 #include <gtest/gtest.h>
 
-#include "loop/schedule_agreement.h"
-#include "loop/word_product.h"
+#include <algorithm>
+
+#include "loop/schedule_agreement_testing.h"
+#include "loop/word_product_testing.h"
 
 namespace tenon::loop {
 namespace {
@@ -36,18 +38,18 @@ TEST(Schedule, WindowsOfWordsSlide) {
 
 // Of each channel alone: y[r, p, c] = sum over h, k of x[r * stride + h - pad, ..., c] * w[h, k,
 // c], plus a bias, with zeros around x.
-ComputeRef depthwise(const Dim& rows, const Dim& places, int64_t channels, int64_t kernel,
-                     int64_t stride, int64_t pad) {
+ComputeRef depthwise(const Dim& rows, const Dim& places, int64_t channels, int64_t height,
+                     int64_t width, int64_t stride, int64_t pad) {
   auto x = buffer("x", f32, {rows, places, Dim(channels)}),
-       w = buffer("w", f32, {Dim(kernel), Dim(kernel), Dim(channels)}),
+       w = buffer("w", f32, {Dim(height), Dim(width), Dim(channels)}),
        bias = buffer("bias", f32, {Dim(channels)});
-  const auto count = [&](const Dim& extent) {
+  const auto count = [&](const Dim& extent, int64_t kernel) {
     return floordiv(extent + 2 * pad - kernel, Dim(stride)) + 1;
   };
-  const std::vector<Dim> shape = {count(rows), count(places), Dim(channels)};
+  const std::vector<Dim> shape = {count(rows, height), count(places, width), Dim(channels)};
   auto total = buffer("total", f32, shape), y = buffer("y", f32, shape);
   auto products = make<Stage>(*reduce_stage(
-      total, Reduction::kSum, {Dim(kernel), Dim(kernel)}, [&](const Indices& i, const Indices& q) {
+      total, Reduction::kSum, {Dim(height), Dim(width)}, [&](const Indices& i, const Indices& q) {
         const auto place = [&](size_t axis) {
           return i[axis] * index(stride) + q[axis] - index(pad);
         };
@@ -66,34 +68,61 @@ ComputeRef depthwise(const Dim& rows, const Dim& places, int64_t channels, int64
   return compute_of({x, w, bias}, {products, biased}, {y});
 }
 
-// Tiles of places, of which those at the ends leave out what is padding; of symbolic sizes, and
-// where no window lies within x, places are computed one by one.
+// Tiles of places, of which those at the ends leave out what is padding. Of symbolic sizes, and
+// where more windows reach into padding than these have places, such are computed one by one.
 TEST(Schedule, WindowsOfEachChannelAreTiles) {
   Agreement a;
   struct Size {
     int64_t places, channels, kernel, stride, pad;
   };
-  for (const auto& [places, channels, kernel, stride, pad] : std::vector<Size>{{5, 16, 3, 1, 1},
-                                                                               {7, 20, 5, 1, 2},
-                                                                               {29, 16, 3, 1, 1},
-                                                                               {31, 34, 3, 2, 1},
-                                                                               {40, 16, 7, 1, 3},
-                                                                               {12, 18, 3, 1, 0},
-                                                                               {23, 16, 2, 3, 1},
-                                                                               {9, 16, 9, 1, 8},
-                                                                               {4, 16, 3, 1, 1},
-                                                                               {30, 12, 3, 1, 1},
-                                                                               {30, 17, 3, 1, 1}}) {
+  for (const auto& [places, channels, kernel, stride, pad] :
+       std::vector<Size>{{5, 16, 3, 1, 1},
+                         {7, 20, 5, 1, 2},
+                         {29, 16, 3, 1, 1},
+                         {31, 34, 3, 2, 1},
+                         {40, 16, 7, 1, 3},
+                         {12, 18, 3, 1, 0},
+                         {23, 16, 2, 3, 1},
+                         {9, 16, 9, 1, 8},
+                         {4, 16, 3, 1, 1},
+                         {30, 12, 3, 1, 1},
+                         {30, 17, 3, 1, 1},
+                         {30, 30, 15, 1, 0},
+                         {30, 30, 15, 1, 7}}) {
     SCOPED_TRACE(cat(places, " places, ", channels, " channels, ", kernel, " by ", kernel));
-    const int64_t rows = kernel + 1;
+    const int64_t height = kernel > 9 ? 2 : kernel, rows = height + 1;
     const std::vector<Tensor> inputs = {a.random({rows, places, channels}),
-                                        a.random({kernel, kernel, channels}), a.random({channels})};
-    const ComputeRef c = depthwise(Dim(rows), Dim(places), channels, kernel, stride, pad);
+                                        a.random({height, kernel, channels}), a.random({channels})};
+    const ComputeRef c = depthwise(Dim(rows), Dim(places), channels, height, kernel, stride, pad);
     a.check(c, inputs, 1e-4);
-    a.check(depthwise(n, m, channels, kernel, stride, pad), inputs, 1e-4);
+    a.check(depthwise(n, m, channels, height, kernel, stride, pad), inputs, 1e-4);
     const bool in_tiles = to_text(*lower(*c, "k", {})).find("sums") == std::string::npos &&
                           to_text(*lower(*c, "k", {})).find("total") == std::string::npos;
-    EXPECT_EQ(in_tiles, channels % 2 == 0 && pad < 8) << to_text(*lower(*c, "k", {}));
+    EXPECT_EQ(in_tiles, channels % 2 == 0 && pad < 7) << to_text(*lower(*c, "k", {}));
+  }
+}
+
+// Tiles are written out, and channels that don't fill a vector need several of them: their places
+// are fewer where the steps are many.
+TEST(Schedule, TilesOfWindowsAreWrittenOutWithinBounds) {
+  ScheduleOptions options;
+  options.target = {64, 32};
+  const auto lines = [&](int64_t places, int64_t channels, int64_t kernel) {
+    const ComputeRef c = depthwise(Dim(9), Dim(places), channels, 3, kernel, 1, kernel / 2);
+    const std::string text = to_text(*lower(*c, "k", options));
+    return std::ranges::count(text, '\n');
+  };
+  for (const int64_t channels : {16, 34, 62}) {
+    for (const int64_t kernel : {3, 7, 11, 15, 16}) {
+      for (const int64_t places : {17, 64}) {
+        EXPECT_LT(lines(places, channels, kernel), 6000)
+            << places << " places, " << channels << " channels, 3 by " << kernel;
+      }
+    }
+  }
+  // Those of networks have as many places as registers can hold sums.
+  for (const auto& [channels, kernel] : {std::pair{960, 3}, {58, 3}, {72, 5}, {120, 5}, {768, 7}}) {
+    EXPECT_EQ(places_of_windows(f32, channels, kernel, options.target), 12);
   }
 }
 
@@ -101,9 +130,9 @@ TEST(Schedule, WindowsOfEachChannelAreTiles) {
 TEST(Schedule, WindowsOfTheLargestExtents) {
   for (const int64_t extent : {(int64_t{1} << 50) - 7, (int64_t{1} << 50) + 5, int64_t{1} << 40}) {
     for (const int64_t pad : {0, 1}) {
-      check(*lower(*depthwise(Dim(4), Dim(extent), 16, 3, 1, pad), "k", {}));
-      check(*lower(*depthwise(Dim(extent), Dim(40), 16, 3, 1, pad), "k", {}));
-      check(*lower(*depthwise(Dim(4), Dim(40), extent / 2 * 2, 3, 1, pad), "k", {}));
+      check(*lower(*depthwise(Dim(4), Dim(extent), 16, 3, 3, 1, pad), "k", {}));
+      check(*lower(*depthwise(Dim(extent), Dim(40), 16, 3, 3, 1, pad), "k", {}));
+      check(*lower(*depthwise(Dim(4), Dim(40), extent / 2 * 2, 3, 3, 1, pad), "k", {}));
     }
   }
 }

@@ -7,7 +7,6 @@
 // c. The words of a window stay in registers; at each p they are shifted by what is new, which is
 // read once.
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
@@ -209,10 +208,8 @@ class WordWindowSchedule {
         parts.push_back(row(index(whole * at_once * lanes), lanes, left));
       }
     }
-    for (int64_t done = vectors * lanes, part = lanes / 2; done < channels; part /= 2) {
-      if (channels - done < part) continue;
-      parts.push_back(row(index(done), part, 1));
-      done += part;
+    for (const PartVector& part : part_vectors(channels, lanes)) {
+      parts.push_back(row(index(part.first), part.lanes, 1));
     }
     return parts;
   }
@@ -223,12 +220,8 @@ class WordWindowSchedule {
     auto window = buffer("window", i32, {Dim(rows * words_ * width)}),
          fresh = buffer("fresh", i32, {Dim(rows * stride_ * width)});
     auto lane = var("lane", i64);
-    auto each_vector = [&](const std::function<StmtRef(int64_t vector)>& body) {
-      std::vector<StmtRef> all;
-      for (int64_t v = 0; v < width; v += lanes) {
-        all.push_back(for_loop(lane, index(0), index(lanes), ForKind::kVector, body(v)));
-      }
-      return seq(all);
+    auto each = [&](const std::function<StmtRef(int64_t first)>& body) {
+      return each_vector(lane, lanes, vectors, [&](int64_t i) { return body(i * lanes); });
     };
     auto of_channel = [&](const ExprRef& e, int64_t vector) {
       return substitute(e, {{channel_.var.get(), sum(first, sum(index(vector), lane))}});
@@ -255,19 +248,19 @@ class WordWindowSchedule {
           bytes = bytes ? joined(bytes, part) : part;
         }
         const ExprRef at_start = substitute(bytes, {{place_.var.get(), index(0)}});
-        begin.push_back(each_vector([&](int64_t v) {
+        begin.push_back(each([&](int64_t v) {
           return store(window, slot(word_of(r, word), v), of_channel(at_start, v));
         }));
       }
       for (int64_t b = 0; b < stride_; ++b) {
         const ExprRef newest = byte_at(r, words_ * kBytesPerWord - stride_ + b);
         step.push_back(chosen_once(newest, [&](const ExprRef& e) {
-          return each_vector(
+          return each(
               [&](int64_t v) { return store(fresh, slot(fresh_of(r, b), v), of_channel(e, v)); });
         }));
       }
     }
-    step.push_back(each_vector([&](int64_t v) {
+    step.push_back(each([&](int64_t v) {
       std::vector<StmtRef> all;
       ExprRef total = literal_int(i32, 0);
       for (size_t r = 0; r < rows_.size(); ++r) {
@@ -291,11 +284,8 @@ class WordWindowSchedule {
                       binary(BinaryOp::kByteDot, load(window, slot(word_of(r, word), v)), weights));
         }
       }
-      std::vector<StmtRef> stores;
-      for (const Work& a : after_) {
-        stores.push_back(store(a.out, {of_channel(a.offset, v)}, of_channel(a.body, v)));
-      }
-      all.push_back(let(sum_, total, seq(stores)));
+      const auto at = [&](const ExprRef& e) { return of_channel(e, v); };
+      all.push_back(let(sum_, total, store_results(after_, at)));
       return seq(all);
     }));
     StmtRef places = for_loop(place_.var, index(0), dim_value(place_.extent), ForKind::kSerial,

@@ -1,6 +1,5 @@
 // Expressions, computes and kernels as text, for people, golden tests and error messages.
 #include <charconv>
-#include <cmath>
 #include <unordered_map>
 
 #include "loop/kernel.h"

@@ -1,6 +1,8 @@
 #include "loop/tiling.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 
 #include "support/error.h"
 
@@ -89,10 +91,21 @@ bool is_read_in_order(DataType dtype, int64_t columns, const TargetFacts& target
          columns == tabled_panel(dtype, columns, target);
 }
 
-bool has_window_tiles(DataType dtype, int64_t channels, int64_t steps, const TargetFacts& target) {
-  constexpr int64_t kMostSteps = 16;  // they are written out
-  return channels >= vector_lanes(dtype.bytes(), target) && channels % 2 == 0 && steps > 1 &&
-         steps <= kMostSteps;
+int64_t places_of_windows(DataType dtype, int64_t channels, int64_t steps,
+                          const TargetFacts& target) {
+  constexpr int64_t kMostSteps = 16;
+  // Tiles are written out, all places of all steps, for both ends of a row and what is between.
+  // This many products are enough for the most steps of whole vectors with 32 registers.
+  constexpr int64_t kMostProducts = 576, kParts = 3;
+  const int64_t lanes = vector_lanes(dtype.bytes(), target);
+  // Channels that don't fill a vector have tiles of half its lanes, of a quarter, and so on. The
+  // last of an odd number would have a tile for itself, which takes as long as one of a vector.
+  if (channels < lanes || channels % 2 != 0 || steps < 2 || steps > kMostSteps) return 0;
+  const int64_t tiles = 1 + std::popcount(static_cast<uint64_t>(channels % lanes));
+  // Sums stay in registers with an element of x for each and a vector of weights.
+  const int64_t places =
+      std::min(target.vector_registers * 3 / 8, kMostProducts / (kParts * steps * tiles));
+  return places < kFewestPlaces ? 0 : places;
 }
 
 Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target) {

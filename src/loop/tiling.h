@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 
 #include "object/dtype.h"
@@ -51,8 +50,12 @@ std::optional<int64_t> worthwhile_panel(DataType dtype, int64_t columns, const T
 // Whether it is read once and in order: it is worth packing, or is itself one panel.
 bool is_read_in_order(DataType dtype, int64_t columns, const TargetFacts& target);
 
-// Whether sums of such a type over windows of `steps` neighbours, each of `channels` with weights
-// of its own, are computed in tiles of places (schedule_windows.cc).
-bool has_window_tiles(DataType dtype, int64_t channels, int64_t steps, const TargetFacts& target);
+constexpr int64_t kFewestPlaces = 3;  // of a tile of windows
+// The most places of a tile for sums of such a type over windows of `steps` neighbours, each of
+// `channels` with weights of its own (schedule_windows.cc); 0 if these sizes don't suit tiles. A
+// size that does is not all that the schedule needs: a row must have several places, and windows
+// that aren't as wide as x. Without tiles, the sums are plain reductions.
+int64_t places_of_windows(DataType dtype, int64_t channels, int64_t steps,
+                          const TargetFacts& target);
 
 }  // namespace tenon::loop

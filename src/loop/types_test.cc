@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "loop/schedule.h"
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 #include "object/reflect.h"
 
 namespace tenon::loop {

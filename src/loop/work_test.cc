@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "loop/test_statements.h"
+#include "loop/statements_testing.h"
 
 namespace tenon::loop {
 namespace {

@@ -11,7 +11,7 @@
 #include "object/shape.h"
 #include "object/string.h"
 #include "object/tensor.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 
 namespace tenon {
 namespace {

@@ -10,7 +10,7 @@
 #include "object/module.h"
 #include "object/registry.h"
 #include "object/tensor.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 
 namespace tenon {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "object/reflect.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 
 namespace tenon {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "object/function.h"
+#include "object/records_testing.h"
 #include "object/tensor.h"
-#include "object/test_records.h"
 
 namespace tenon {
 namespace {

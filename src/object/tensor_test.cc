@@ -9,8 +9,8 @@
 #include "object/function.h"
 #include "object/packed_elements.h"
 #include "object/reflect.h"
+#include "support/error_testing.h"
 #include "support/poll.h"
-#include "support/test_error.h"
 
 namespace tenon {
 namespace {

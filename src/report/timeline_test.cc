@@ -12,7 +12,7 @@
 #include "report/peak.h"
 #include "report/record.h"
 #include "report/writers.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 
 namespace tenon::report {
 namespace {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "support/test_error.h"
+#include "support/error_testing.h"
 
 namespace tenon {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "support/test_error.h"
+#include "support/error_testing.h"
 
 namespace tenon {
 namespace {

@@ -16,7 +16,7 @@
 #include <memory>
 #include <thread>
 
-#include "support/test_error.h"
+#include "support/error_testing.h"
 #include "support/text.h"
 
 namespace tenon {

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "support/error_testing.h"
 #include "support/phase.h"
-#include "support/test_error.h"
 
 namespace tenon::trace {
 namespace {

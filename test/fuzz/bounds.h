@@ -1,8 +1,8 @@
 // Limits for mutants, and storage of findings. A program calls set_bounds once, begin_mutant before
 // each mutant and end_mutants at the end. The file that TENON_FINDING names ("finding.bin") always
-// has the current mutant, so that it is left behind, and its number printed, whatever ends the
-// program: a crash, a sanitizer's report, or exceeding the limits. finding() keeps a mutant whose
-// failure was caught, and continues.
+// has the current mutant, or its number if it is made from that alone, so that it is left behind
+// whatever ends the program. A sanitizer's report and exceeding the limits also print its number.
+// finding() keeps a mutant whose failure was caught, and continues.
 #pragma once
 
 #include <fcntl.h>
@@ -33,6 +33,7 @@ struct Bounds {
   static inline std::string path;
   static inline int file = -1;
   static inline const std::string* mutant = nullptr;
+  static inline std::string number;  // of a mutant that is made from it alone
   static inline unsigned seconds = 0;
   static inline int waits = 0;             // how often `seconds` have passed for this mutant
   static inline int64_t cpu_at_begin = 0;  // nanoseconds
@@ -112,6 +113,12 @@ inline void begin_mutant(uint64_t number, const std::string& bytes) {
   Bounds::waits = 0;
   Bounds::cpu_at_begin = cpu_time();
   alarm(Bounds::seconds);
+}
+
+// The same for what is made from its number alone, which is all that the file has.
+inline void begin_mutant(uint64_t number) {
+  Bounds::number = cat(number, "\n");
+  begin_mutant(number, Bounds::number);
 }
 
 inline void finding(const std::string& what) {

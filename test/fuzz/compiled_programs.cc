@@ -82,8 +82,7 @@ int main(int argc, char** argv) {
   set_bounds(60);
   long calls = 0;
   for (uint64_t number = arguments.first; number < arguments.end; ++number) {
-    const std::string none;
-    begin_mutant(number, none);
+    begin_mutant(number);
     Choices choices(number);
     try {
       const Outcome outcome = compare_modes(choices);

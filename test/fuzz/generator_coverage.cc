@@ -28,9 +28,10 @@ using vm::Opcode;
 struct Form {
   Handler handler;
   const char* name;
+  uint32_t instructions;
 };
 constexpr Form kForms[] = {
-#define TENON_HANDLER(identifier) {Handler::identifier, #identifier},
+#define TENON_HANDLER(identifier, instructions) {Handler::identifier, #identifier, instructions},
 #include "vm/interp/handlers.def"
 };
 
@@ -41,19 +42,13 @@ const std::map<std::string, std::string, std::less<>> kExcepted = {
     {"LoadConst", "the pre-decoder makes it a Move"},
 };
 
-// How many instructions of an Op's form are done together with it, besides its own.
-uint32_t fused_after(const std::string& form) {
-  if (form.starts_with("Step")) return 2;
-  return form.find("IfR") != std::string::npos ? 1 : 0;
-}
-
 class Coverage {
  public:
   Coverage() {
     for (const vm::OpcodeInfo& info : vm::all_opcodes()) opcodes_[std::string(info.mnemonic)] = 0;
     for (const Form& form : kForms) {
       forms_[form.name] = 0;
-      names_.emplace(vm::Dispatch::address_of(form.handler), form.name);
+      form_at_.emplace(vm::Dispatch::address_of(form.handler), &form);
     }
     for (const vm::Rule rule : vm::all_rules()) {
       if (unbreakable(rule).empty()) rules_[std::string(rule_name(rule))] = 0;
@@ -89,7 +84,7 @@ class Coverage {
   void add_function(const GeneratedUnit& made, const vm::FunctionCode& code, size_t f) {
     const std::vector<bool>& reached = made.reached[f];
     const vm::FunctionUnit& function = made.unit.functions[f];
-    uint32_t done = 0;  // instructions that the Op before does, too
+    uint32_t done = 0;  // instructions that the Op before runs, from its own on
     for (uint32_t at = 0, i = 0; i < reached.size(); ++i) {
       vm::Instruction in;
       vm::decode(function.code, at, &in);
@@ -97,11 +92,10 @@ class Coverage {
       if (done > 0) --done;
       if (!reached[i]) continue;
       ++opcodes_[std::string(in.info->mnemonic)];
-      const std::string& form = names_.at(code.entry[i].handler);
-      if (done == 0) {
-        ++forms_[form];
-        done = fused_after(form) + (fused_after(form) > 0);
-      }
+      if (done > 0) continue;
+      const Form& form = *form_at_.at(code.entry[i].handler);
+      ++forms_[form.name];
+      done = form.instructions;
     }
 #ifdef TENON_FUZZ_COMPILER
     const codegen::BytecodeFlow flow(function);
@@ -142,7 +136,7 @@ class Coverage {
   }
 
   Table opcodes_, forms_, rules_, continuations_;
-  std::map<const void*, std::string> names_;  // of forms by their code
+  std::map<const void*, const Form*> form_at_;  // by their code
 };
 
 }  // namespace

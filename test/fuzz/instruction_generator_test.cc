@@ -6,7 +6,7 @@
 #include <set>
 
 #include "near_miss.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 #include "support/text.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"

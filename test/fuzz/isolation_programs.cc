@@ -286,8 +286,7 @@ int main(int argc, char** argv) {
   set_bounds(60);
   Counts counts;
   for (uint64_t number = arguments.first; number < arguments.end; ++number) {
-    const std::string none;
-    begin_mutant(number, none);
+    begin_mutant(number);
     Choices choices(number);
     std::string problem;
     vm::Unit unit;

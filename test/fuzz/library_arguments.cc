@@ -141,6 +141,7 @@ class Maker {
     return static_cast<int64_t>(choices_.below(static_cast<uint64_t>(n)));
   }
   bool one_in(uint64_t n) { return choices_.one_in(n); }
+  int64_t activation() { return below(static_cast<int64_t>(library::kActivations.count)); }
   Dims dims(uint64_t rank) {
     Dims out;
     int64_t elements = 1;
@@ -275,7 +276,7 @@ Arguments convolution(Maker& m) {
           Shape(dilations),
           Shape(begins),
           groups,
-          m.below(6),
+          m.activation(),
           m.number(),
           m.number(),
           m.below(2)};
@@ -303,7 +304,7 @@ Arguments matmul(Maker& m) {
           m.tensor(f32, out),
           of_a,
           of_b,
-          m.below(6),
+          m.activation(),
           m.number(),
           m.number()};
 }

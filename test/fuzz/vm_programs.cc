@@ -16,8 +16,7 @@ int main(int argc, char** argv) {
   set_bounds(60);
   long values = 0, errors = 0, refused = 0;
   for (uint64_t number = arguments.first; number < arguments.end; ++number) {
-    const std::string none;
-    begin_mutant(number, none);
+    begin_mutant(number);
     Choices choices(number);
     const ProgramOutcome outcome = run_program(choices);
     if (!outcome.problem.empty()) finding(cat("program ", number, ": ", outcome.problem));

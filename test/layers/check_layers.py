@@ -3,7 +3,7 @@
 
 A file belongs to the longest folder of layers.txt that contains it. It may include its own folder and
 those in the folder's line (`*`: all folders). Tests (`*_test.cc`, `*_testing.h`) may also include the
-folders of the `+test` line. An edge that no #include uses is a violation too. Only the folders of a line
+folders of the `+test` line; a header of src that only tests include must be named so. An edge that no #include uses is a violation too. Only the folders of a line
 `<PREFIX>: FOLDER...` may include headers with that prefix. The lines of MARKS are for
 cmake/layers.cmake. A source that has a header of its name must
 include it first, which proves that the header compiles alone (other headers get a generated source:
@@ -38,6 +38,8 @@ class Layers:
         self.errors: list[str] = []
         # The edges that no #include has used so far: (name of the line, folder) to the line's number.
         self.unused: dict[tuple[str, str], int] = {}
+        # Each included file, and whether anything but tests includes it.
+        self.is_shipped: dict[str, bool] = {}
         for number, line in enumerate(text.splitlines(), 1):
             line = line.split("#")[0].strip()
             match = LINE.fullmatch(line)
@@ -110,6 +112,8 @@ def check_file(root: Path, path: str, layers: Layers) -> list[str]:
         target = resolve(root, path, name)
         if first_quoted is None:
             first_quoted = (number, target)
+        for_tests = is_test or path.startswith("test/")
+        layers.is_shipped[target] = layers.is_shipped.get(target, False) or not for_tests
         other = layers.folder_of(target)
         if other is None:
             errors.append(f"{path}:{number}: includes {name}, which is not in any folder of layers.txt")
@@ -138,6 +142,11 @@ def check(root: Path) -> tuple[int, list[str]]:
                     files += 1
                     path = str(Path(directory, name).relative_to(root))
                     errors += check_file(root, path, layers)
+    for header, is_shipped in sorted(layers.is_shipped.items()):
+        if is_shipped or header.endswith(TESTS) or not re.fullmatch(r"src/.*\.h", header):
+            continue
+        if (root / header).exists():  # not generated
+            errors.append(f"{header}:1: only tests include it, so its name must end in _testing.h")
     for (name, other), number in layers.unused.items():
         errors.append(f"layers.txt:{number}: nothing in {name} includes {other}")
     return files, errors

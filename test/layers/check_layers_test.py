@@ -64,6 +64,12 @@ class CheckLayersTest(unittest.TestCase):
     def test_headers_for_tests_may_include_what_tests_may(self):
         self.assertEqual(self.violations({"src/low/a_testing.h": '#include "mid/b.h"\n'}), [])
 
+    def test_headers_that_only_tests_include_are_named_so(self):
+        self.assertEqual(
+            self.violations({"src/low/h.h": "", "src/low/b_test.cc": '#include "low/h.h"\n'}),
+            ["src/low/h.h:1: only tests include it, so its name must end in _testing.h"],
+        )
+
     def test_edges_that_nothing_uses(self):
         self.assertEqual(
             self.violations({"src/top/t.cc": '#include "mid/b.h"\n', "src/low/a_test.cc": ""}),

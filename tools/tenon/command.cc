@@ -274,7 +274,7 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
     }
     compilation_.push_back(option);
   };
-#define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, meaning) \
+#define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, record, meaning) \
   add(driver::flag, meaning, driver::allowed, options.name);
 #define TENON_HOST_OPTION(...)
 #define TENON_IMPORT_OPTION(name, least, flag, example, meaning) \

@@ -47,7 +47,7 @@ std::string values_of(const CLI::Option& option) {
     std::replace(words.begin(), words.end(), ',', ' ');
     return words;
   }
-#define TENON_COMPILE_OPTION(type, field, initial, text, allowed, flag, meaning) \
+#define TENON_COMPILE_OPTION(type, field, initial, text, allowed, flag, record, meaning) \
   if (option.check_name(driver::flag.name)) return values_of(driver::allowed);
 #define TENON_HOST_OPTION(...)
 #include "driver/options.def"

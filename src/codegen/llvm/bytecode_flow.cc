@@ -1,7 +1,5 @@
 #include "codegen/llvm/bytecode_flow.h"
 
-#include <algorithm>
-
 #include "support/error.h"
 #include "support/poll.h"
 

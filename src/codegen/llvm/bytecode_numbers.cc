@@ -1,5 +1,4 @@
 // Numbers: arithmetic, comparisons and conversions, as compiled code runs them itself.
-#include <algorithm>
 
 #include "codegen/llvm/bytecode_function.h"
 #include "llvm/IR/Intrinsics.h"

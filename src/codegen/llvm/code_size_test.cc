@@ -4,8 +4,8 @@
 #include <ctime>
 
 #include "codegen/llvm/emit.h"
-#include "loop/test_statements.h"
-#include "loop/test_tensors.h"
+#include "loop/statements_testing.h"
+#include "loop/tensors_testing.h"
 
 namespace tenon::codegen {
 namespace {

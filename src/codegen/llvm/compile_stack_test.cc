@@ -6,11 +6,11 @@
 
 #include "object/array.h"
 #include "object/object_budget.h"
+#include "support/error_testing.h"
 #include "support/native_stack.h"
 #include "support/phase.h"
 #include "support/poll.h"
-#include "support/test_error.h"
-#include "support/test_stack.h"
+#include "support/stack_testing.h"
 
 namespace tenon::codegen {
 namespace {

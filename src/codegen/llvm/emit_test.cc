@@ -8,9 +8,8 @@
 #include <algorithm>
 
 #include "codegen/llvm/jit_testing.h"
-#include "loop/schedule.h"
-#include "loop/test_statements.h"
-#include "loop/test_tensors.h"
+#include "loop/statements_testing.h"
+#include "loop/tensors_testing.h"
 #include "support/error.h"
 #include "support/poll.h"
 #include "vm/executable/elf_check.h"

@@ -4,7 +4,7 @@
 
 #include "codegen/llvm/jit_testing.h"
 #include "loop/kernel.h"
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 
 namespace tenon::codegen {
 namespace {

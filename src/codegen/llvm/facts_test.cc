@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "loop/test_statements.h"
-#include "loop/test_tensors.h"
+#include "loop/statements_testing.h"
+#include "loop/tensors_testing.h"
 
 namespace tenon::codegen {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "codegen/llvm/jit_testing.h"
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 
 namespace tenon::codegen {
 namespace {

@@ -1,7 +1,7 @@
 #include "codegen/llvm/memory.h"
 
 #include "codegen/llvm/element.h"
-#include "loop/byte_matrix.h"
+#include "loop/scalar_ops.h"
 #include "support/error.h"
 
 namespace tenon::codegen {

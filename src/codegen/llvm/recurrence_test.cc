@@ -4,7 +4,7 @@
 #include "codegen/llvm/jit_testing.h"
 #include "loop/schedule.h"
 #include "loop/sweep.h"
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 #include "loop/walk.h"
 
 namespace tenon::codegen {

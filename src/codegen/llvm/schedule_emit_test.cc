@@ -5,9 +5,9 @@
 
 #include "codegen/llvm/jit_testing.h"
 #include "loop/inline_stages.h"
-#include "loop/random_compute.h"
+#include "loop/random_compute_testing.h"
 #include "loop/schedule.h"
-#include "loop/word_product.h"
+#include "loop/word_product_testing.h"
 
 namespace tenon::codegen {
 namespace {

@@ -5,13 +5,12 @@
 // affects instruction costs.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "codegen/llvm/architecture.h"
-#include "loop/schedule.h"
+#include "loop/tiling.h"
 
 namespace tenon::codegen {
 

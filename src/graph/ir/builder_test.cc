@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/ir/test_operators.h"
+#include "graph/ir/operators_testing.h"
 
 namespace tenon::graph {
 namespace {

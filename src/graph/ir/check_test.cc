@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/ir/builder.h"
-#include "graph/ir/test_operators.h"
+#include "graph/ir/operators_testing.h"
 #include "graph/ir/text.h"
 #include "loop/kernel.h"
 

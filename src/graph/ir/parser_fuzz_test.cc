@@ -4,8 +4,8 @@
 #include <random>
 
 #include "graph/ir/check.h"
-#include "graph/ir/random_module.h"
-#include "graph/ir/test_operators.h"
+#include "graph/ir/operators_testing.h"
+#include "graph/ir/random_module_testing.h"
 #include "graph/ir/text.h"
 
 namespace tenon::graph {

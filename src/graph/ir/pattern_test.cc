@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "support/test_error.h"
+#include "support/error_testing.h"
 
 namespace tenon::graph {
 namespace {

@@ -1,4 +1,4 @@
-#include "graph/ir/random_module.h"
+#include "graph/ir/random_module_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 
 #include "graph/ir/builder.h"
 #include "graph/ir/check.h"
-#include "graph/ir/test_operators.h"
+#include "graph/ir/operators_testing.h"
 #include "graph/ir/text.h"
 #include "json/object_json.h"
-#include "loop/random_compute.h"
+#include "loop/random_compute_testing.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {

@@ -11,10 +11,10 @@
 
 #include "graph/ir/builder.h"
 #include "graph/ir/check.h"
-#include "graph/ir/test_operators.h"
+#include "graph/ir/operators_testing.h"
 #include "object/reflect.h"
+#include "support/error_testing.h"
 #include "support/poll.h"
-#include "support/test_error.h"
 
 namespace tenon::graph {
 namespace {

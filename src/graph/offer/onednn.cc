@@ -84,7 +84,7 @@ class Matcher {
   bool takes_depthwise(const TensorType& weights, int64_t groups) const {
     const Dim &places = weights.dims[weights.dims.size() - 3], &filters = weights.dims.back();
     return filters.is_const(groups) &&
-           !loop::has_window_tiles(f32, groups, places.as_const().value_or(1), target_);
+           loop::places_of_windows(f32, groups, places.as_const().value_or(1), target_) == 0;
   }
 
   // Whether Tenon's own kernels are faster for a convolution by single pixels: of a few pixels, as

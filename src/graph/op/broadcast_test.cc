@@ -1,4 +1,4 @@
-#include "graph/op/run_operator.h"
+#include "graph/op/run_operator_testing.h"
 
 namespace tenon::graph {
 namespace {

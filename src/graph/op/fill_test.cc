@@ -1,5 +1,5 @@
 // Fills, scans, padding and quantisation.
-#include "graph/op/run_operator.h"
+#include "graph/op/run_operator_testing.h"
 
 namespace tenon::graph {
 namespace {

@@ -1,5 +1,5 @@
 // Columns put together, columns taken at computed places, and sampled regions.
-#include "graph/op/run_operator.h"
+#include "graph/op/run_operator_testing.h"
 
 namespace tenon::graph {
 namespace {

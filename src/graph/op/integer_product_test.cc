@@ -1,6 +1,6 @@
 // Products of integers of 8 bits, from tensors and from words.
 #include "graph/ir/operator_name.h"
-#include "graph/op/run_operator.h"
+#include "graph/op/run_operator_testing.h"
 
 namespace tenon::graph {
 namespace {

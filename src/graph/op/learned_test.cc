@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "graph/op/run_operator.h"
+#include "graph/op/run_operator_testing.h"
 
 namespace tenon::graph {
 namespace {

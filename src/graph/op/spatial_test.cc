@@ -1,5 +1,5 @@
 // Convolution and pooling, in both layouts.
-#include "graph/op/run_operator.h"
+#include "graph/op/run_operator_testing.h"
 
 namespace tenon::graph {
 namespace {

@@ -1,5 +1,5 @@
 #include "graph/ir/operator_name.h"
-#include "graph/op/run_operator.h"
+#include "graph/op/run_operator_testing.h"
 
 namespace tenon::graph {
 namespace {

@@ -1,6 +1,6 @@
 // Shape arithmetic stays symbolic: the values that a program computes from sizes are known at
 // compile time.
-#include "graph/op/run_operator.h"
+#include "graph/op/run_operator_testing.h"
 
 namespace tenon::graph {
 namespace {

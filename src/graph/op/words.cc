@@ -13,11 +13,12 @@
 #include "graph/op/families.h"
 #include "graph/op/integer_product.h"
 #include "graph/op/spatial.h"
+#include "loop/scalar_ops.h"
 
 namespace tenon::graph {
 namespace {
 
-constexpr int64_t kBytesPerWord = 4;
+using loop::kBytesPerWord;
 
 Dim words_of(const Dim& bytes) {
   return ceildiv(bytes, Dim(kBytesPerWord));
@@ -174,7 +175,8 @@ Sample sample_matmul_words(const Operator&, uint64_t seed) {
   Random random(seed);
   const int64_t depth = random.between(1, 9), panels = random.between(1, 2),
                 width = random.between(1, 4);
-  std::vector<int64_t> a = random.shape(0, 2), words = {panels, (depth + 3) / 4, width};
+  std::vector<int64_t> a = random.shape(0, 2),
+                       words = {panels, (depth + kBytesPerWord - 1) / kBytesPerWord, width};
   if (random.coin()) {  // a batch, of which each operand may have one
     words.insert(words.begin(), {random.between(1, 2), random.between(1, 2)});
     a = {words[0] == 1 ? random.between(1, 2) : 1, random.coin() ? words[1] : 1,
@@ -240,16 +242,16 @@ loop::ComputeRef lower_conv_words(const LowerContext& cx) {
   const Dim& channels = x->shape.back();
   std::vector<Dim> extents = kernel_of(dims_of(words));
   extents.push_back(words_of(channels));
-  auto products = make<loop::Stage>(*loop::reduce_stage(
+  stages.push_back(loop::reduce_stage(
       y, loop::Reduction::kSum, extents, [&](const Indices& i, const Indices& r) {
-        Indices at = {i[0]};
+        Indices pixel = {i[0]};
         const Indices o = layout.places(i);
         for (size_t s = 0; s < o.size(); ++s) {
-          at.push_back(padded_place(windows[s], false, o[s], r[s]));
+          pixel.push_back(padded_place(windows[s], false, o[s], r[s]));
         }
-        at.push_back(index(0));
         const Scalar left = word(r.back(), channels, [&](const Scalar& channel) {
-          at.back() = channel;
+          Indices at = pixel;
+          at.push_back(channel);
           return load(source, at);
         });
         const Column column = column_of(i.back(), y->shape.back(), words, words->shape.front());
@@ -260,8 +262,6 @@ loop::ComputeRef lower_conv_words(const LowerContext& cx) {
         place.push_back(column.place);
         return byte_dot(left, load(words, place));
       }));
-  products->padding_is_skippable = true;
-  stages.push_back(products);
   return cx.compute(stages);
 }
 
@@ -287,7 +287,7 @@ Sample sample_windows(uint64_t seed, bool depthwise) {
   if (depthwise) {
     words.push_back(channels);
   } else {
-    words.insert(words.end(), {(channels + 3) / 4, width});
+    words.insert(words.end(), {(channels + kBytesPerWord - 1) / kBytesPerWord, width});
   }
   Attrs attributes = attrs({{"strides", attr_ints(strides)},
                             {"pads", attr_dims(to_dims(pads))},
@@ -327,15 +327,16 @@ loop::ComputeRef lower_depthwise_words(const LowerContext& cx) {
   const std::vector<Dim> extents(words->shape.begin(), words->shape.end() - 1);
   stages.push_back(loop::reduce_stage(
       y, loop::Reduction::kSum, extents, [&](const Indices& i, const Indices& r) {
-        Indices at = {i[0]};
+        Indices row = {i[0]};
         const Indices o = layout.places(i);
-        for (size_t s = 0; s < o.size(); ++s) {
-          at.push_back(padded_place(windows[s], false, o[s], r[s]));
+        for (size_t s = 0; s + 1 < o.size(); ++s) {
+          row.push_back(padded_place(windows[s], false, o[s], r[s]));
         }
-        const size_t last = at.size() - 1;
-        at.push_back(within(i.back(), y->shape.back(), x->shape.back()));
+        const Scalar channel = within(i.back(), y->shape.back(), x->shape.back());
         const Scalar left = word(r.back(), kernel.back(), [&](const Scalar& place) {
-          at[last] = padded_place(windows.back(), false, o.back(), place);
+          Indices at = row;
+          at.push_back(padded_place(windows.back(), false, o.back(), place));
+          at.push_back(channel);
           return load(source, at);
         });
         Indices place = r;

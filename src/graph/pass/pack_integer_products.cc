@@ -1,9 +1,13 @@
 #include "graph/pass/pack_integer_products.h"
 
 #include "graph/ir/rewrite.h"
+#include "loop/scalar_ops.h"
+#include "support/rounding.h"
 
 namespace tenon::graph {
 namespace {
+
+using loop::kBytesPerWord;
 
 class Packer : public Rewriter {
  public:
@@ -95,7 +99,7 @@ class Packer : public Rewriter {
     // Without the axis of the one channel that a filter has.
     std::vector<Dim> shape(weights.dims.begin(), weights.dims.end() - 2);
     const size_t spatial = shape.size();
-    const int64_t places = *shape.back().as_const(), in_words = (places + 3) / 4 * 4;
+    const int64_t places = *shape.back().as_const(), in_words = round_up(places, kBytesPerWord);
     std::vector<int64_t> summed;
     for (size_t i = 0; i < spatial; ++i) summed.push_back(static_cast<int64_t>(i));
     shape.push_back(weights.dims.back());
@@ -103,7 +107,7 @@ class Packer : public Rewriter {
     const Operand panel =
         at().op(op::pack_words, {filters.x}, attrs({{"width", Any(*shape.back().as_const())}}));
     ++cx_.packed_constants;
-    shape[spatial - 1] = Dim(in_words / 4);
+    shape[spatial - 1] = Dim(in_words / kBytesPerWord);
     // Words read as many places more as they have.
     auto pads = call.attrs.at("pads").as<Array<Dim>>().to_vector();
     if (pads.empty()) pads.assign(2 * spatial, Dim(0));
@@ -160,9 +164,9 @@ class Packer : public Rewriter {
   Operand in_whole_words(const Operand& x) {
     const TensorType& type = *known_tensor(x);
     const auto extent = type.dims.back().as_const();
-    if (!extent || *extent % 4 == 0) return x;
+    if (!extent || *extent % kBytesPerWord == 0) return x;
     std::vector<Dim> before(type.dims.size(), Dim(0)), after = before;
-    after.back() = Dim(4 - *extent % 4);
+    after.back() = Dim(kBytesPerWord - *extent % kBytesPerWord);
     return at().op(op::pad, {x, Operand()},
                    attrs({{"before", attr_dims(before)}, {"after", attr_dims(after)}}));
   }
@@ -176,8 +180,8 @@ class Packer : public Rewriter {
     const int64_t lanes = loop::vector_lanes(i32.bytes(), cx_.target);
     int64_t width = loop::panel_width(tiling, i32, cx_.target);
     if (columns) {
-      auto padded = [&](int64_t to) { return (*columns + to - 1) / to * to; };
-      if (padded(width) > padded(lanes) + padded(lanes) / 8) width = lanes;
+      const int64_t padded = round_up(*columns, lanes);
+      if (round_up(*columns, width) > padded + padded / 8) width = lanes;
     }
     if (x.is<Constant>()) ++cx_.packed_constants;
     return at().op(op::pack_words, {x}, attrs({{"width", Any(width)}, {"batch", Any(batch)}}));

@@ -22,7 +22,7 @@ struct PassContext {
   Evaluator* evaluator = nullptr;  // null: no folding
   std::vector<Offer*> offers;      // in order of preference
 
-  // Counted by pack_constants: the constants that it packed, in panels for `target`.
+  // The constants that passes have packed in panels for `target`, which they count.
   int64_t packed_constants = 0;
 };
 

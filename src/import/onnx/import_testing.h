@@ -10,7 +10,7 @@
 #include "graph/ir/text.h"
 #include "graph/op/register.h"
 #include "import/onnx/import_model.h"
-#include "import/onnx/model_maker.h"
+#include "import/onnx/model_maker_testing.h"
 
 namespace tenon::onnx {
 

@@ -10,8 +10,8 @@
 #include "import/onnx/message_memory.h"
 #include "object/object_budget.h"
 #include "onnx.pb.h"
+#include "support/error_testing.h"
 #include "support/poll.h"
-#include "support/test_error.h"
 
 namespace tenon::onnx {
 namespace {

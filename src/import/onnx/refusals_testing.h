@@ -6,7 +6,7 @@
 
 #include "graph/op/register.h"
 #include "import/onnx/import_model.h"
-#include "import/onnx/model_maker.h"
+#include "import/onnx/model_maker_testing.h"
 
 namespace tenon::onnx {
 using M = ModelMaker;

@@ -10,7 +10,7 @@
 namespace tenon::onednn {
 
 struct KernelSet {
-  // For tiles of 4, then of 2. Empty in the baseline, which computes convolutions directly.
+  // For tiles of 4 and of 2. Empty in the baseline, which computes convolutions directly.
   std::span<const WinogradKernels> winograd = {};
   AttentionKernels attention;
   ProductKernels product;

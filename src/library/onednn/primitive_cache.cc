@@ -233,9 +233,6 @@ dnnl::post_ops post_operations(const Plan& plan, bool has_residual, library::Act
     case library::Activation::Clip:
       ops.append_eltwise(1, algorithm::eltwise_clip, alpha, beta);
       break;
-    case library::Activation::GeluErf:
-      ops.append_eltwise(1, algorithm::eltwise_gelu_erf, 0, 0);
-      break;
     case library::Activation::Tanh:
       ops.append_eltwise(1, algorithm::eltwise_tanh, 0, 0);
       break;

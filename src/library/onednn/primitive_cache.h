@@ -28,7 +28,8 @@ struct Operands {
 // (support/poll.h) before each part: 8e8 take 40 ms at 40 GFLOPS.
 inline constexpr double kMostBetweenPolls = 8e8;
 
-// How many of `count` items a part has, if `fitting` fit: parts of about the same size.
+// How many of `count` items a part has: at most `fitting`, which may be a fraction, but at least
+// one; parts are of about the same size.
 inline int64_t at_most(double fitting, int64_t count) {
   if (fitting >= static_cast<double>(count)) return count;
   const auto most = std::max<int64_t>(1, static_cast<int64_t>(fitting));

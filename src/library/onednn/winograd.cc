@@ -212,7 +212,10 @@ bool fits_winograd(const Convolution& c) {
 const WinogradKernels* choose_winograd(const Convolution& c) {
   const auto kernels = kernel_set().winograd;
   if (!c.winograd || kernels.empty() || !fits_winograd(c)) return nullptr;
-  const WinogradKernels &four = kernels[0], &two = kernels[1];
+  const auto of_tile = [&](int64_t tile) -> const WinogradKernels& {
+    return *std::ranges::find(kernels, tile, &WinogradKernels::tile);
+  };
+  const WinogradKernels &four = of_tile(4), &two = of_tile(2);
   const double of_four = winograd_cost(c, four), of_two = winograd_cost(c, two);
   const bool takes_four = of_four < cost::kWorthMemory * of_two;
   if ((takes_four ? of_four : of_two) > cost::kWorthIt * direct_cost(c)) return nullptr;

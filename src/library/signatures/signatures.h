@@ -16,9 +16,8 @@ namespace tenon::library {
 
 // What oneDNN applies after a convolution or product; Clip clips to [alpha, beta]. Files contain
 // these numbers, so they never change.
-enum class Activation : int64_t { None, Relu, Clip, GeluErf, Tanh, Sigmoid };
-inline constexpr std::string_view kActivationNames[] = {"none",     "relu", "clip",
-                                                        "gelu_erf", "tanh", "sigmoid"};
+enum class Activation : int64_t { None, Relu, Clip, Sigmoid, Tanh };
+inline constexpr std::string_view kActivationNames[] = {"none", "relu", "clip", "sigmoid", "tanh"};
 inline constexpr Choices kActivations{kActivationNames, std::size(kActivationNames)};
 
 namespace detail {

@@ -3,8 +3,8 @@
 
 #include "object/tensor.h"
 #include "support/error.h"
+#include "support/error_testing.h"
 #include "support/poll.h"
-#include "support/test_error.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"
 #include "vm/asm/python_text.h"

@@ -9,7 +9,7 @@
 #include "object/tensor.h"
 #include "vm/asm/assemble.h"
 #include "vm/interp/machine.h"
-#include "vm/interp/test_program.h"
+#include "vm/interp/program_testing.h"
 
 namespace tenon::vm {
 namespace {

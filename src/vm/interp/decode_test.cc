@@ -10,7 +10,7 @@
 
 #include "vm/interp/machine.h"
 #include "vm/interp/operand_values.h"
-#include "vm/interp/test_program.h"
+#include "vm/interp/program_testing.h"
 #include "vm/isa/code_builder.h"
 
 namespace tenon::vm {

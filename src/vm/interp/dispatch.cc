@@ -279,7 +279,7 @@ const void* Dispatch::loop(Machine* machine, Handler asked) {
   if (!machine) {
     // Distances instead of addresses, which a shared library would relocate one by one.
     static const int32_t kDistances[] = {
-#define TENON_HANDLER(identifier)                                  \
+#define TENON_HANDLER(identifier, instructions)                    \
   static_cast<int32_t>(static_cast<char*>(&&handle_##identifier) - \
                        static_cast<char*>(&&handle_Exit)),
 #include "vm/interp/handlers.def"

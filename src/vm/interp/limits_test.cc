@@ -12,7 +12,7 @@
 #include "support/text.h"
 #include "vm/asm/assemble.h"
 #include "vm/interp/machine.h"
-#include "vm/interp/test_program.h"
+#include "vm/interp/program_testing.h"
 
 namespace tenon::vm {
 namespace {

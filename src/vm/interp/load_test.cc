@@ -17,7 +17,7 @@
 #include "vm/asm/assemble.h"
 #include "vm/executable/write_file.h"
 #include "vm/interp/machine.h"
-#include "vm/interp/test_program.h"
+#include "vm/interp/program_testing.h"
 
 namespace tenon::vm {
 namespace {

@@ -23,7 +23,7 @@ namespace tenon::vm {
 
 // The code that runs an Op: one of handlers.def.
 enum class Handler : uint16_t {
-#define TENON_HANDLER(identifier) identifier,
+#define TENON_HANDLER(identifier, instructions) identifier,
 #include "vm/interp/handlers.def"
 };
 

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "object/array.h"
-#include "support/test_error.h"
+#include "support/error_testing.h"
 #include "vm/asm/assemble.h"
 #include "vm/interp/machine.h"
-#include "vm/interp/test_program.h"
+#include "vm/interp/program_testing.h"
 
 namespace tenon::vm {
 namespace {

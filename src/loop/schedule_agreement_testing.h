@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "loop/schedule.h"
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 
 namespace tenon::loop {
 

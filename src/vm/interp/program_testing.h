@@ -1,12 +1,11 @@
-// For tests: programs from units, kernels, and errors as text (support/test_error.h).
+// For tests: programs from units, kernels, and errors as text (support/error_testing.h).
 #pragma once
 
 #include <fstream>
 #include <iterator>
 #include <string_view>
 
-#include "support/test_error.h"
-#include "vm/asm/assemble.h"
+#include "support/error_testing.h"
 #include "vm/interp/program.h"
 
 namespace tenon::vm {

@@ -1,4 +1,4 @@
-#include "graph/ir/test_operators.h"
+#include "graph/ir/operators_testing.h"
 
 namespace tenon::graph {
 

@@ -1,14 +1,14 @@
 // For tests: sums of dot products of bytes, which are read in words from windows.
 #pragma once
 
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 
 namespace tenon::loop {
 
 // The word of four such bytes.
 inline ExprRef word_of(const std::function<ExprRef(int64_t byte)>& byte) {
   ExprRef word = cast(i32, byte(0));
-  for (int64_t b = 1; b < 4; ++b) {
+  for (int64_t b = 1; b < kBytesPerWord; ++b) {
     const ExprRef part = binary(BinaryOp::kShl, cast(i32, byte(b)), literal_int(i32, 8 * b));
     word = binary(BinaryOp::kOr, word, part);
   }
@@ -20,11 +20,11 @@ inline ExprRef word_of(const std::function<ExprRef(int64_t byte)>& byte) {
 // x.
 inline ComputeRef word_product(const Dim& rows, const Dim& height, const Dim& words,
                                const Dim& columns, bool x_second = false) {
-  auto x = buffer("x", u8, {rows + height - 1, words * 4 + 4}),
+  auto x = buffer("x", u8, {rows + height - 1, words * kBytesPerWord + kBytesPerWord}),
        w = buffer("w", i32, {height, words, columns}), y = buffer("y", i32, {rows, columns});
   auto sum = [&](const std::vector<ExprRef>& i, const std::vector<ExprRef>& k) {
     const ExprRef word = word_of([&](int64_t byte) {
-      return load(x, {i[0] + k[0], k[1] * index(4) + index(byte)});
+      return load(x, {i[0] + k[0], k[1] * index(kBytesPerWord) + index(byte)});
     });
     const ExprRef other = load(w, {k[0], k[1], i[1]});
     return x_second ? binary(BinaryOp::kByteDot, other, word)
@@ -46,8 +46,8 @@ inline ComputeRef sliding_words(const SlidingWords& s, const Dim& rows) {
   const auto count = [&](const Dim& extent, int64_t kernel) {
     return floordiv(extent + 2 * s.pad - kernel, Dim(s.stride)) + 1;
   };
-  const std::vector<Dim> shape = {count(rows, s.height), count(Dim(s.places), 4 * s.words),
-                                  Dim(s.channels)};
+  const std::vector<Dim> shape = {count(rows, s.height),
+                                  count(Dim(s.places), kBytesPerWord * s.words), Dim(s.channels)};
   auto sum = buffer("sum", i32, shape), y = buffer("y", i32, shape);
   const auto inside = [](const ExprRef& i, const Dim& extent) {
     return binary(BinaryOp::kAnd, binary(BinaryOp::kLe, index(0), i),
@@ -61,7 +61,7 @@ inline ComputeRef sliding_words(const SlidingWords& s, const Dim& rows) {
       [&](const std::vector<ExprRef>& i, const std::vector<ExprRef>& k) {
         const ExprRef row = place(i[0], k[0]);
         const ExprRef word = word_of([&](int64_t byte) {
-          const ExprRef at = place(i[1], k[1] * index(4) + index(byte));
+          const ExprRef at = place(i[1], k[1] * index(kBytesPerWord) + index(byte));
           const ExprRef both = binary(BinaryOp::kAnd, inside(row, rows), inside(at, Dim(s.places)));
           const ExprRef element = load(x, {row, at, i[2]});
           return s.pad == 0 ? element : select(both, element, literal_int(u8, 7));

@@ -2,11 +2,10 @@
 // sizes and inputs to run them.
 #pragma once
 
-#include <algorithm>
 #include <random>
 #include <vector>
 
-#include "loop/test_tensors.h"
+#include "loop/tensors_testing.h"
 
 namespace tenon::loop {
 
