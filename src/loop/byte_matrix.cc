@@ -137,6 +137,7 @@ std::optional<ByteMatrix> byte_matrix_of(const For& loop) {
   if (depth == nullptr) return std::nullopt;
   std::vector<StmtRef> body{depth->body};
   if (body[0]->kind == StmtKind::kSeq) body = static_cast<const Seq&>(*body[0]).body.to_vector();
+  if (body.empty() || body.size() > 2) return std::nullopt;
   const Store* const add = store_in(body[0]);
   if (clear == nullptr || add == nullptr || clear->buffer != add->buffer ||
       clear->buffer->dtype != i32 || as_int(clear->value) != 0 ||
@@ -180,7 +181,6 @@ std::optional<ByteMatrix> byte_matrix_of(const For& loop) {
     return std::nullopt;
   }
   m.sums_row = *sums_row, m.left_row = *left_row, m.right_row = *right_row;
-  if (body.size() > 2) return std::nullopt;
   if (body.size() == 2) {
     if (body[1]->kind != StmtKind::kPrefetch) return std::nullopt;
     m.next = static_cast<const Prefetch*>(body[1].get());

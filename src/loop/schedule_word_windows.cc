@@ -296,6 +296,7 @@ class WordWindowSchedule {
   // What `body` makes of `e`; where `e` is a choice that is one for all channels, it is made once,
   // not for each vector.
   StmtRef chosen_once(const ExprRef& e, const std::function<StmtRef(const ExprRef&)>& body) const {
+    if (e->kind != ExprKind::kCast) return body(e);  // a known byte, where all is padding
     const auto& byte = static_cast<const Cast&>(*e);
     if (byte.a->kind != ExprKind::kSelect) return body(e);
     const auto& choice = static_cast<const Select&>(*byte.a);

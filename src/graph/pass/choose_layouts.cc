@@ -71,6 +71,8 @@ Operand sink_broadcast(Builder& b, const Call& call, const Transposed& t) {
       args.push_back(arg);
     } else if (!type || type->dims.size() > rank) {
       return Operand();
+    } else if (auto other = as_transposed(b, arg); other && other->perm == t.perm) {
+      args.push_back(other->source);
     } else if (product(type->dims.to_vector()).is_const(1)) {
       args.push_back(type->rank == 0 ? arg : reshaped(b, arg, {}));
     } else {
