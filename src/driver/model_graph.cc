@@ -181,8 +181,7 @@ std::optional<Dim> flops_of(const loop::Compute& compute) {
       }
     }
     return all;
-  } catch (const Error& error) {  // too many terms
-    if (error.kind() != ErrorKind::Usage) throw;
+  } catch (const SizeError&) {  // too many terms
     return std::nullopt;
   }
 }
@@ -192,8 +191,7 @@ std::optional<Dim> flops_of(const loop::Recurrence& repeated) {
   if (!step) return std::nullopt;
   try {
     return repeated.trip_count * *step;
-  } catch (const Error& error) {  // too many terms
-    if (error.kind() != ErrorKind::Usage) throw;
+  } catch (const SizeError&) {  // too many terms
     return std::nullopt;
   }
 }

@@ -104,7 +104,7 @@ class IndexSimplifier {
       split(b.a, Dim(1), &s, &steps);
       if (holds_data(s)) return e;
       return b.op == BinaryOp::kFloorDiv ? quotient(s, *by) : remainder(s, *by);
-    } catch (const Error&) {
+    } catch (const SizeError&) {
       return e;  // a size overflows: left unchanged
     }
   }

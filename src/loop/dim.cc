@@ -55,8 +55,8 @@ Dim dim_terms::make_node(DimKind kind, const std::vector<Dim>& args, int64_t val
     h = mix(h, hash_text(name));
   }
   if (args.size() > kMaxTerms) {
-    throw Error(ErrorKind::Usage, cat("a size expression has ", args.size(), " terms"))
-        .expected(cat("at most ", kMaxTerms));
+    throw SizeError(Error(ErrorKind::Usage, cat("a size expression has ", args.size(), " terms"))
+                        .expected(cat("at most ", kMaxTerms)));
   }
   uint32_t depth = 0;
   for (const Dim& a : args) {
@@ -68,8 +68,9 @@ Dim dim_terms::make_node(DimKind kind, const std::vector<Dim>& args, int64_t val
   node->depth = depth + 1;
   node->hash = h ? h : 1;
   if (node->depth > kMaxDepth) {
-    throw Error(ErrorKind::Usage, cat("a size expression is nested ", node->depth, " levels deep"))
-        .expected(cat("at most ", kMaxDepth));
+    throw SizeError(
+        Error(ErrorKind::Usage, cat("a size expression is nested ", node->depth, " levels deep"))
+            .expected(cat("at most ", kMaxDepth)));
   }
   return Dim(Ref<const DimNode>(std::move(node)));
 }

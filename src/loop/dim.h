@@ -20,11 +20,20 @@
 #include "object/array.h"
 #include "object/object.h"
 #include "object/string.h"
+#include "support/error.h"
 
 namespace tenon {
 
 class Dim;
 class SymbolSet;  // loop/symbol_set.h
+
+// The Usage error of a size that can't be expressed: it overflows 64 bits, divides by zero or has
+// too many terms. Whoever can do without the size catches this type, so that errors which stop the
+// work as a whole, such as a deadline, pass.
+class SizeError : public Error {
+ public:
+  explicit SizeError(const Error& error) : Error(error) {}
+};
 
 enum class DimKind : uint8_t {
   kConst,     // value

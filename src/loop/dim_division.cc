@@ -17,7 +17,8 @@ using dim_terms::Terms;
 namespace {
 
 [[noreturn]] void zero_divisor(const char* what, const Dim& a) {
-  throw Error(ErrorKind::Usage, cat("a size is divided by zero: ", what, "(", to_text(a), ", 0)"));
+  throw SizeError(
+      Error(ErrorKind::Usage, cat("a size is divided by zero: ", what, "(", to_text(a), ", 0)")));
 }
 
 Dim arg(const DimNode& n, size_t i) {

@@ -67,9 +67,9 @@ Dim bcast(const Dim& a, const Dim& b) {
   for (const Dim& d : args) {
     if (!d.is_const() || d.is_const(1)) continue;
     if (size && *size != d.node().value) {
-      throw Error(ErrorKind::Usage,
-                  cat("sizes ", *size, " and ", d.node().value, " do not broadcast"))
-          .expected("equal sizes, or one of them 1");
+      throw SizeError(Error(ErrorKind::Usage,
+                            cat("sizes ", *size, " and ", d.node().value, " do not broadcast"))
+                          .expected("equal sizes, or one of them 1"));
     }
     size = d.node().value;
   }

@@ -312,7 +312,7 @@ bool proves_equal(const Dim& a, const Dim& b) {
   Question question;
   try {
     return is_zero(a - b, 2);
-  } catch (const Error&) {
+  } catch (const SizeError&) {
     return false;  // a bound overflowed: no proof
   }
 }
@@ -323,7 +323,7 @@ bool proves_nonnegative(const Dim& d) {
   Question question;
   try {
     return nonnegative(d, 3) || nonnegative_by_cases(d, 1);
-  } catch (const Error&) {
+  } catch (const SizeError&) {
     return false;
   }
 }
@@ -339,7 +339,7 @@ bool proves_less_equal(const Dim& a, const Dim& b) {
   Question question;
   try {
     return proves_nonnegative(b - a);
-  } catch (const Error&) {
+  } catch (const SizeError&) {
     return false;
   }
 }
@@ -363,7 +363,7 @@ bool proves_differ(const Dim& a, const Dim& b) {
     }
     if (g > 1 && constant % g != 0) return true;
     return nonnegative(d - Dim(1), 2) || nonnegative(Dim(-1) - d, 2);
-  } catch (const Error&) {
+  } catch (const SizeError&) {
     return false;
   }
 }

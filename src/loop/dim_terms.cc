@@ -8,8 +8,8 @@
 namespace tenon::dim_terms {
 
 void overflow(const char* what) {
-  throw Error(ErrorKind::Usage, cat("a size overflows 64 bits in ", what))
-      .expected("sizes below 2^63");
+  throw SizeError(Error(ErrorKind::Usage, cat("a size overflows 64 bits in ", what))
+                      .expected("sizes below 2^63"));
 }
 
 int compare(const DimNode& a, const DimNode& b) {
@@ -122,8 +122,9 @@ Dim build(const Terms& terms) {
 
 Terms multiply(const Terms& a, const Terms& b) {
   if (a.size() * b.size() > kMaxTerms) {
-    throw Error(ErrorKind::Usage, cat("a size expression has ", a.size() * b.size(), " terms"))
-        .expected(cat("at most ", kMaxTerms));
+    throw SizeError(
+        Error(ErrorKind::Usage, cat("a size expression has ", a.size() * b.size(), " terms"))
+            .expected(cat("at most ", kMaxTerms)));
   }
   Terms out;
   out.reserve(a.size() * b.size());

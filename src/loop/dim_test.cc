@@ -8,6 +8,7 @@
 
 #include "loop/dim_sum.h"
 #include "loop/types.h"
+#include "object/object_budget.h"
 #include "object/reflect.h"
 #include "support/error.h"
 
@@ -257,6 +258,23 @@ struct Random {
     }
   }
 };
+
+// What stops the work as a whole isn't taken for a size that can't be expressed.
+TEST(Dim, ProofsLeaveOtherErrorsAlone) {
+  struct NoMemory : MemoryAccount {
+    bool count_memory(size_t) override { return false; }
+    void discount_memory(size_t) override {}
+    void fail_memory(size_t) override {
+      throw Error(ErrorKind::Runtime, "no memory").stopped_by(StopCause::Memory);
+    }
+  } account;
+  const Dim a = n * m + k, b = n * k + m;
+  const ObjectBudget budget(&account);
+  EXPECT_THROW(proves_equal(a, b), Error);
+  EXPECT_THROW(proves_nonnegative(a - b), Error);
+  EXPECT_THROW(proves_less_equal(a, b), Error);
+  EXPECT_THROW(proves_differ(a, b), Error);
+}
 
 TEST(Dim, RandomExpressionsKeepTheirValue) {
   Random r;

@@ -137,8 +137,8 @@ bool is_canonical(const DimNode& n) {
 void dim_terms::complete_node(DimNode* node) {
   // Shared nodes could make a tree of any size, which comparing walks.
   if (node_count(Dim(Ref<const DimNode>(node)), kMaxTerms + 1) > kMaxTerms) {
-    throw Error(ErrorKind::Usage, "a size expression is too large")
-        .expected(cat("at most ", kMaxTerms, " parts"));
+    throw SizeError(Error(ErrorKind::Usage, "a size expression is too large")
+                        .expected(cat("at most ", kMaxTerms, " parts")));
   }
   if (printable(node->name.view()) != node->name.view()) {
     throw Error(ErrorKind::Usage, "the name of a size has control characters")

@@ -79,7 +79,7 @@ ExprRef fold_dims(BinaryOp op, const Dim& a, const Dim& b) {
       default:
         return nullptr;
     }
-  } catch (const Error&) {
+  } catch (const SizeError&) {
     return nullptr;  // constants overflow: the operation wraps at run time
   }
 }

@@ -205,7 +205,7 @@ bool Walk::step_size(const Instruction& in, uint32_t at, State* state) {
     try {
       result =
           made_number(operation(number(in, kLeft, at, *state), number(in, kRight, at, *state)));
-    } catch (const Error&) {  // no size: a division by 0, an overflow
+    } catch (const SizeError&) {  // no size: a division by 0, an overflow
       result = nullptr;
     }
     put_result(in, std::move(result), state);

@@ -55,7 +55,7 @@ void require_countable(const TypeRef& type, const Span& span) {
       if (d.is_const(0)) return;
     }
     for (const Dim& d : t->dims) bytes = bytes * d;
-  } catch (const Error&) {
+  } catch (const SizeError&) {
     throw Error(ErrorKind::Usage, span, "a tensor has more bytes than 64 bits can count")
         .found(to_text(type))
         .expected("sizes whose product with the element's size is below 2^63");

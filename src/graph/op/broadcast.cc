@@ -136,7 +136,7 @@ Values binary_values(const InferContext& cx, const TensorType& result) {
     std::optional<Dim> value;
     try {
       value = kValue((*a)[i], (*b)[i]);
-    } catch (const Error&) {  // the element would wrap, which a Dim can't express
+    } catch (const SizeError&) {  // the element would wrap, which a Dim can't express
     }
     if (!value) return std::nullopt;
     out.push_back(*value);

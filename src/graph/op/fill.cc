@@ -71,7 +71,7 @@ Values range_values(const InferContext& cx, const TensorType& result) {
   std::vector<Dim> out;
   try {
     for (int64_t i = 0; i < *count; ++i) out.push_back(start->front() + delta->front() * i);
-  } catch (const Error&) {  // an element would wrap
+  } catch (const SizeError&) {  // an element would wrap
     return std::nullopt;
   }
   return fitting(result.dtype, out);

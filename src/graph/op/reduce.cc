@@ -87,7 +87,7 @@ Values reduced_values(const InferContext& cx, const TensorType& result) {
           return std::nullopt;
       }
     }
-  } catch (const Error&) {  // the result would wrap
+  } catch (const SizeError&) {  // the result would wrap
     return std::nullopt;
   }
   return fitting(result.dtype, {out});

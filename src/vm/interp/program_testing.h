@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "support/error_testing.h"
+#include "vm/asm/assemble.h"
 #include "vm/interp/program.h"
 
 namespace tenon::vm {
