@@ -233,7 +233,7 @@ class Conversion {
                                    : nb::borrow(object);
       const nb::object shown = nb::steal(PyObject_Repr(value.ptr()));
       if (!shown.is_valid()) throw nb::python_error();
-      found = nb::cast<std::string>(shown);
+      found = string_of(shown);
       if (found.size() > 80)
         found = std::string("an object of type '") + Py_TYPE(object.ptr())->tp_name + "'";
     }
