@@ -313,7 +313,9 @@ def mistakes(path: str) -> Work:
             except (tenon.Error, TypeError, ValueError) as error:
                 if is_of_memory(error):
                     raise
-                held.append(f"{type(error).__name__}: {str(error).splitlines()[0]}")
+                # Where there is no memory to keep a callback's exception, an ExecutionError has its text.
+                text = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+                held.append(text.removeprefix("ExecutionError: "))
         return held
 
     return work
@@ -330,6 +332,8 @@ def objects(path: str) -> Work:
 
 
 def compilation(path: str) -> Work:
+    tenon.ir.parse(MODULE)  # so that the library is loaded: constructors of LLVM's static objects end the process
+
     def work() -> Any:
         exe = tenon.compile(tenon.ir.parse(MODULE))
         return exe(np.zeros(2, "float32")).tolist(), str(exe.signature())
@@ -380,6 +384,12 @@ def under_fault(work: Work, number: int, lasting: bool) -> tuple[int, Any, BaseE
     return count, result, error
 
 
+def difference(result: Any, expected: Any) -> str:
+    if isinstance(expected, (list, tuple)) and len(result) == len(expected):
+        result, expected = next((r, e) for r, e in zip(result, expected) if r != e)
+    return f"the result is {result!r}\n  expected {expected!r}"
+
+
 def once(work: Work, number: int, lasting: bool, expected: Any) -> tuple[bool, bool]:
     """Does the work with the fault and then without. Whether the fault was reached, and whether the work failed."""
     count, result, error = under_fault(work, number, lasting)
@@ -391,7 +401,7 @@ def once(work: Work, number: int, lasting: bool, expected: Any) -> tuple[bool, b
         if not allowed or not (is_of_memory(error) or "Asked: " in str(error)):
             raise Problem(f"the exception is {type(error).__name__}: {error}")
     elif result != expected:
-        raise Problem(f"the result is {result!r}\n  expected {expected!r}")
+        raise Problem(difference(result, expected))
     failed = error is not None
     del result, error
     try:
