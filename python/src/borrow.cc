@@ -66,13 +66,13 @@ DLDataType dtype_of(PyObject* object) {
     // Two numbers have 64 bits.
     if (number == NPY_LONGLONG) return dtype(kDLInt, 64);
     if (number == NPY_ULONGLONG) return dtype(kDLUInt, 64);
-    const std::string name = nb::cast<std::string>(nb::handle(descr->typeobj).attr("__name__"));
+    const std::string name = string_of(nb::object(nb::handle(descr->typeobj).attr("__name__")));
     // Of the dtype: a subclass may define an array's attributes.
     const nb::handle dtype(reinterpret_cast<const PyObject*>(descr));
     const auto bits = 8 * nb::cast<int64_t>(dtype.attr("itemsize"));
     if (const DtypeRow* row = row_of_ml_dtype(name, bits)) return row->dtype;
   }
-  fail_dtype(nb::cast<std::string>(nb::str(nb::handle(reinterpret_cast<const PyObject*>(descr)))));
+  fail_dtype(string_of(nb::str(nb::handle(reinterpret_cast<const PyObject*>(descr)))));
 }
 
 // Whether the elements of an array may be strings: NumPy's str, bytes and variable-width strings,
@@ -236,9 +236,8 @@ void borrow_buffer(PyObject* object, Borrow how, Value* out) {
   // Some exporters, such as ctypes, leave out the strides of compact arrays though these are asked
   // for.
   if (!fits || (buffer.strides && !strides.set(buffer.ndim, buffer.strides, row->dtype))) {
-    const std::string found(format);
-    PyBuffer_Release(&buffer);
-    fail_dtype("'" + found + "' (of the buffer protocol)");
+    const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> released(&buffer, PyBuffer_Release);
+    fail_dtype("'" + std::string(format) + "' (of the buffer protocol)");
   }
   const DLTensor view = view_of(buffer.buf, buffer.ndim, buffer.shape,
                                 buffer.strides ? strides.data() : nullptr, row->dtype);

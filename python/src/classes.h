@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "python/src/machines.h"
@@ -63,6 +65,17 @@ struct Function {
   // The first arguments there, if these are bound; `value` and `signature` are without them.
   std::shared_ptr<const std::vector<Value>> bound = {};
 };
+
+// A new instance of T's class. Unlike nb::cast, it throws std::bad_alloc where the tables of
+// nanobind can't grow, instead of ending the process.
+template <class T>
+nb::object new_instance_of(T value) {
+  nb::object made = nb::inst_alloc(nb::type<T>());
+  if (!made.is_valid()) throw nb::python_error();
+  new (nb::inst_ptr<T>(made)) T(std::move(value));
+  nb::inst_mark_ready(made);
+  return made;
+}
 
 // The Python class, for checks by exact type.
 PyTypeObject* tensor_class();

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <unordered_set>
 #include <utility>
 
 #include "python/src/classes.h"
@@ -22,6 +23,7 @@ struct Open {
   nb::object items;                                      // a tuple
   int64_t tag = -1;                                      // of a cell
   const std::vector<const DataPlan*>* fields = nullptr;  // of a cell
+  nb::object mutable_container = {};                     // whose items they are, if it may change
   std::vector<Value> made = {};
 
   size_t size() const { return static_cast<size_t>(PyTuple_GET_SIZE(items.ptr())); }
@@ -46,6 +48,7 @@ class Conversion {
         continue;
       }
       Value made = close(top);
+      mutable_.erase(top.mutable_container.ptr());
       open_.pop_back();
       if (open_.empty()) return made;
       open_.back().made.push_back(std::move(made));
@@ -92,12 +95,26 @@ class Conversion {
     return true;
   }
 
+  // Opens a container, which may not be among those that are open: only one that may change can
+  // contain itself.
+  void open(Open container, nb::handle object) {
+    if (!PyTuple_CheckExact(object.ptr())) {
+      if (!mutable_.insert(object.ptr()).second) {
+        throw nb::value_error((std::string("an object of type '") + Py_TYPE(object.ptr())->tp_name +
+                               "' contains itself, which no value of a program does")
+                                  .c_str());
+      }
+      container.mutable_container = nb::borrow(object);
+    }
+    open_.push_back(std::move(container));
+  }
+
   bool dict(nb::handle object, const DataPlan& plan) {
     if (!PyDict_Check(object.ptr())) fail(object, plan);
     const nb::object keys = nb::steal(PyDict_Keys(object.ptr()));
     const nb::object values = nb::steal(PyDict_Values(object.ptr()));
     if (!keys.is_valid() || !values.is_valid()) throw nb::python_error();
-    open_.push_back({&plan, nb::make_tuple(keys, values), 0, plan.owner->fields(plan, 0)});
+    open({&plan, nb::make_tuple(keys, values), 0, plan.owner->fields(plan, 0)}, object);
     return false;
   }
 
@@ -133,7 +150,7 @@ class Conversion {
       *out = Value();
       return true;
     }
-    open_.push_back({&plan, std::move(items)});
+    open({&plan, std::move(items)}, object);
     return false;
   }
 
@@ -144,7 +161,7 @@ class Conversion {
     }
     nb::object items = nb::steal(PySequence_Tuple(o));
     if (!items.is_valid()) throw nb::python_error();
-    open_.push_back({&plan, std::move(items)});
+    open({&plan, std::move(items)}, object);
     return false;
   }
 
@@ -233,7 +250,7 @@ class Conversion {
                                    : nb::borrow(object);
       const nb::object shown = nb::steal(PyObject_Repr(value.ptr()));
       if (!shown.is_valid()) throw nb::python_error();
-      found = nb::cast<std::string>(shown);
+      found = string_of(shown);
       if (found.size() > 80)
         found = std::string("an object of type '") + Py_TYPE(object.ptr())->tp_name + "'";
     }
@@ -243,6 +260,7 @@ class Conversion {
   }
 
   std::vector<Open> open_;
+  std::unordered_set<PyObject*> mutable_;  // the containers of open_ that may change
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ bool may_be_none(const DataPlan& plan) {
 
 [[noreturn]] void fail_result(const DataPlan& plan, const Value& value) {
   throw nb::value_error(("the program returned a value that isn't of type " + plan.type.text +
-                         ": " + nb::cast<std::string>(repr_of(value)))
+                         ": " + string_of(repr_of(value)))
                             .c_str());
 }
 
@@ -94,7 +94,8 @@ nb::object cell_object(Value value, const DataPlan& plan) {
   if (!fields || fields->size() != size) fail_result(plan, value);
   const nb::object& type = plan.family->classes[static_cast<size_t>(tag)];
   if (size == 0) return sole_value(type);
-  nb::object held = nb::cast(UnopenedCell{std::move(value), &plan, plan.owner->shared_from_this()});
+  nb::object held =
+      new_instance_of(UnopenedCell{std::move(value), &plan, plan.owner->shared_from_this()});
   return new_instance(type, nb::none(), held);
 }
 

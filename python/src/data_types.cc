@@ -177,23 +177,29 @@ struct ModuleTypes {
 
 void define_data(nb::module_& m) {
   nb::class_<ModuleTypes> c(m, "ModuleTypes", "The data types of a module and of the prelude.");
-  c.def(nb::init<std::vector<std::string>>(), nb::arg("definitions"));
+  c.def(
+      "__init__",
+      [](ModuleTypes* self, nb::handle definitions) {
+        new (self) ModuleTypes(strings_of(definitions));
+      },
+      nb::arg("definitions"),
+      nb::sig("def __init__(self, definitions: collections.abc.Sequence[str]) -> None"));
   c.def(
       "families", [](const ModuleTypes& t) { return t.types->families(); },
       nb::sig("def families(self) -> dict[str, tuple[str, list[type]]]"));
   c.def(
       "value",
-      [](const ModuleTypes& t, nb::handle object, const std::string& type) -> nb::object {
-        const Expected expected = t.types->expected(type);
-        return nb::cast(Object{to_value(object, expected)});
+      [](const ModuleTypes& t, nb::handle object, const nb::str& type) -> nb::object {
+        const Expected expected = t.types->expected(string_of(type));
+        return new_instance_of(Object{to_value(object, expected)});
       },
       nb::arg("object").none(), nb::arg("type"),
       "A value of that type, for functions that know none.",
       nb::sig("def value(self, object: object, type: str) -> typing.Any"));
   c.def(
       "object",
-      [](const ModuleTypes& t, nb::handle value, const std::string& type) -> nb::object {
-        return to_python(to_value(value), t.types->expected(type));
+      [](const ModuleTypes& t, nb::handle value, const nb::str& type) -> nb::object {
+        return to_python(to_value(value), t.types->expected(string_of(type)));
       },
       nb::arg("value").none(), nb::arg("type"),
       "What a function of that result type returned, in Python.",
@@ -205,7 +211,8 @@ void define_data(nb::module_& m) {
       nb::sig("def open_cell(instance: object) -> tuple[typing.Any, ...]"));
   m.def(
       "classes_of",
-      [](const std::string& definition) {
+      [](const nb::str& given) {
+        const std::string definition = string_of(given);
         return DataTypes(std::vector<std::string>{definition})
             .family_classes(TypeDefinition::parse(definition).name);
       },

@@ -61,23 +61,20 @@ PyObject* class_of(nb::exception_type type) {
   }
 }
 
-nb::object text_of(const Value& error) {
-  Value text;
-  if (tenon_error_text(error.get(), text.out()) != 0) return nb::none();
-  return to_python(std::move(text));
-}
-
 }  // namespace
 
 void raise_waiting() {
   Value error;
   tenon_error_take(error.out());
   const nb::module_ errors = nb::module_::import_("tenon._errors");
-  Value parts;
-  if (tenon_error_parts(error.get(), parts.out()) != 0) {
+  if (tenon_error_kind(error.get()) < 0) {
     PyErr_SetString(PyExc_SystemError, "a function of Tenon failed without an error");
     throw nb::python_error();
   }
+  Value parts, text;
+  if (tenon_error_parts(error.get(), parts.out()) != 0 ||
+      tenon_error_text(error.get(), text.out()) != 0)
+    throw std::bad_alloc();
   nb::object exception;
   const nb::object fields = to_python(std::move(parts));
   if (last_raised && is_marked(fields, last_raised->mark)) {
@@ -85,7 +82,8 @@ void raise_waiting() {
     exception = std::move(own->exception);
     errors.attr("_add_frames")(exception, fields);
   } else {
-    exception = errors.attr("_make")(tenon_error_kind(error.get()), text_of(error), fields);
+    exception =
+        errors.attr("_make")(tenon_error_kind(error.get()), to_python(std::move(text)), fields);
   }
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   throw nb::python_error();
@@ -108,11 +106,13 @@ void raise_current() noexcept {
 void wait_with_raised() noexcept {
   const nb::python_error caught;  // takes it
   const nb::object exception = nb::borrow(caught.value());
-  std::string message = Py_TYPE(exception.ptr())->tp_name;
+  const char* const type_name = Py_TYPE(exception.ptr())->tp_name;
+  std::string message;
   try {
-    const std::string text = nb::cast<std::string>(nb::str(exception));
+    message = type_name;
+    const std::string text = string_of(nb::str(exception));
     if (!text.empty()) message += ": " + text.substr(0, text.find('\n'));
-  } catch (...) {  // its own __str__ fails
+  } catch (...) {  // its own __str__ fails, or there is no memory
   }
   // Of tenon.Error; an exception of somebody else's may have anything under that name.
   int32_t kind = TENON_ERROR_RUNTIME;
@@ -123,7 +123,7 @@ void wait_with_raised() noexcept {
     wait_marked(kind, message, raised->mark);
     const std::unique_ptr<Raised> before(std::exchange(last_raised, raised.release()));
   } catch (...) {  // no memory for all of it
-    tenon_error_set(kind, message.c_str());
+    tenon_error_set(kind, message.empty() ? type_name : message.c_str());
   }
 }
 

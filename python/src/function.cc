@@ -21,7 +21,7 @@ std::string list_of(const std::vector<Parameter>& values) {
   std::string text;
   for (const Parameter& p : values) {
     if (&p != values.data()) text += ", ";
-    if (nb::len(p.name) > 0) text += nb::cast<std::string>(p.name) + ": ";
+    if (nb::len(p.name) > 0) text += string_of(p.name) + ": ";
     text += p.type;
   }
   return text;
@@ -129,9 +129,9 @@ class Arguments {
     return f_.signature->params.empty() ? "none" : list_of(f_.signature->params);
   }
   [[noreturn]] void fail_name(const char* what, PyObject* name) const {
-    throw nb::type_error(("'" + nb::cast<std::string>(nb::handle(name)) + "' " + what +
-                          "; the parameters are: " + names())
-                             .c_str());
+    throw nb::type_error(
+        ("'" + string_of(nb::handle(name)) + "' " + what + "; the parameters are: " + names())
+            .c_str());
   }
   // `positional` of the `count` arguments have no name.
   [[noreturn]] void fail_count(size_t positional, PyObject* names, size_t count) {
@@ -145,7 +145,7 @@ class Arguments {
     std::string missing;
     for (size_t i = 0; i < params.size(); ++i) {
       if (given[i]) continue;
-      const auto name = nb::cast<std::string>(params[i].name);
+      const auto name = string_of(params[i].name);
       missing += (missing.empty() ? "; missing: " : ", ") + name;
     }
     throw nb::type_error((number_of(count, "argument") + " for " +
@@ -296,9 +296,9 @@ nb::object bind(const Function& f, const nb::args& args, const nb::kwargs& kwarg
     }
     out.bound = std::move(bound);
     // A reference of its own: each function shows the garbage collector one.
-    out.machines = nb::cast<std::shared_ptr<Machines>>(nb::find(*f.machines));
+    out.machines = shared_machines(nb::find(*f.machines));
   }
-  return nb::cast(std::move(out));
+  return new_instance_of(std::move(out));
 }
 
 // The machines may have an instrument that refers to the function.
@@ -317,9 +317,15 @@ int clear(PyObject* self) {
 
 // Without `__init__`, an instance has no function to call: Python then finds a null pointer.
 PyObject* new_instance(PyTypeObject* type, PyObject*, PyObject*) {
-  nb::object made = nb::inst_alloc(reinterpret_cast<PyObject*>(type));
-  nb::inst_ptr<Function>(made)->vectorcall = nullptr;
-  return made.release().ptr();
+  try {
+    nb::object made = nb::inst_alloc(reinterpret_cast<PyObject*>(type));
+    if (!made.is_valid()) return nullptr;
+    nb::inst_ptr<Function>(made)->vectorcall = nullptr;
+    return made.release().ptr();
+  } catch (...) {
+    raise_current();
+  }
+  return nullptr;
 }
 
 const PyType_Slot kFunctionSlots[] = {
@@ -406,7 +412,7 @@ std::string text_of(const Signature& s) {
 }  // namespace
 
 nb::object new_function(Value value) {
-  return nb::cast(Function{.value = std::move(value)});
+  return new_instance_of(Function{.value = std::move(value)});
 }
 
 nb::object typed_function(Value value, const DataPlan& plan) {
@@ -417,7 +423,7 @@ nb::object typed_function(Value value, const DataPlan& plan) {
   }
   signature->results = {std::move(signature->params.back())};
   signature->params.pop_back();
-  return nb::cast(Function{.value = std::move(value), .signature = std::move(signature)});
+  return new_instance_of(Function{.value = std::move(value), .signature = std::move(signature)});
 }
 
 Value callback(nb::handle callable, const DataPlan* plan) {
@@ -470,7 +476,7 @@ tensors, or None for those to allocate.
       nb::sig("def signature(self) -> str | None"));
   c.def("__repr__", [](const Function& f) {
     if (f.name.empty()) {  // <closure @name>, if a program made it
-      auto text = nb::cast<std::string>(repr_of(f.value));
+      auto text = string_of(repr_of(f.value));
       if (text.starts_with("<closure")) return text;
     }
     return f.signature ? "<tenon.Function " + text_of(*f.signature) + ">"

@@ -64,10 +64,9 @@ void release_instance(void* data) {
   delete held;
 }
 
-void register_type(const nb::str& key, const std::vector<nb::str>& given, nb::handle type) {
+void register_type(const nb::str& key, const nb::list& given, nb::handle type) {
   std::vector<std::string> fields;
-  fields.reserve(given.size());
-  for (const nb::str& field : given) fields.push_back(name_of(field));
+  for (nb::handle field : given) fields.push_back(name_of(nb::cast<nb::str>(field)));
   std::vector<const char*> names;
   names.reserve(fields.size());
   for (const std::string& field : fields) names.push_back(field.c_str());

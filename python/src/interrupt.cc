@@ -5,8 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #include "python/src/error.h"
@@ -39,8 +39,8 @@ class Watch {
     if (!is_started_) {
       try {
         std::thread([this] { run(); }).detach();
-      } catch (const std::system_error&) {
-        return;  // the system has no more threads: signals wait until the call's end
+      } catch (const std::exception&) {
+        return;  // there are no more threads, or no memory: signals wait until the call's end
       }
       is_started_ = true;
     }

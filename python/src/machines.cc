@@ -130,7 +130,13 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear(PyObject* self) {
-  nb::inst_ptr<Machines>(self)->set_instrument(nb::none());
+  if (!nb::inst_ready(self)) return 0;
+  try {
+    nb::inst_ptr<Machines>(self)->set_instrument(nb::none());
+  } catch (...) {  // no memory: the cycle stays until the next collection
+    raise_current();
+    PyErr_WriteUnraisable(self);
+  }
   return 0;
 }
 
@@ -263,6 +269,15 @@ void Machines::set_instrument(nb::object instrument) {
   check(code);
 }
 
+std::shared_ptr<Machines> shared_machines(nb::handle instance) {
+  if (!nb::inst_ready(instance)) throw nb::type_error("these machines were made without __init__");
+  // Not nanobind's conversion, which ends the process where there is no memory.
+  PyObject* const owner = instance.inc_ref().ptr();
+  return {nb::inst_ptr<Machines>(instance), [owner](Machines*) {
+            if (const WithGil acquired{}) Py_DECREF(owner);
+          }};
+}
+
 void define_machines(nb::module_& m) {
   nb::class_<Machines> c(m, "Machines", nb::type_slots(kSlots),
                          "What tenon.VirtualMachine runs calls on.");
@@ -279,7 +294,8 @@ void define_machines(nb::module_& m) {
               "inter_op: int) -> None"));
   c.def(
       "function",
-      [](const std::shared_ptr<Machines>& machines, const nb::str& name) {
+      [](nb::handle_t<Machines> self, const nb::str& name) {
+        const std::shared_ptr<Machines> machines = shared_machines(self);
         return function_of(machines->program(), name, machines->limits(), machines);
       },
       nb::arg("name"), nb::sig("def function(self, name: str) -> Function"));

@@ -79,4 +79,7 @@ class Machines {
   std::map<std::string, Signature, std::less<>> signatures_;
 };
 
+// The machines of an instance of their class, which they keep alive.
+std::shared_ptr<Machines> shared_machines(nb::handle instance);
+
 }  // namespace tenon::python

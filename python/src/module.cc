@@ -24,7 +24,8 @@ void register_function(const nb::str& name, nb::handle callable, bool replace) {
       tenon_function_register(name_of(name).c_str(), function.get(), replace ? TENON_REPLACE : 0));
 }
 
-void load_library(const nb::str& given, const std::vector<std::string>& folders) {
+void load_library(const nb::str& given, const nb::list& given_folders) {
+  const std::vector<std::string> folders = strings_of(given_folders);
   const std::string name = name_of(given);
   std::vector<const char*> search;
   search.reserve(folders.size());
@@ -67,7 +68,8 @@ NB_MODULE(_tenon, m) {
   m.def("register", &register_function, nb::arg("name"), nb::arg("function"), nb::arg("replace"),
         nb::sig("def register(name: str, function: collections.abc.Callable[..., typing.Any] | "
                 "Function, replace: bool) -> None"));
-  m.def("load_library", &load_library, nb::arg("name"), nb::arg("folders"));
+  m.def("load_library", &load_library, nb::arg("name"), nb::arg("folders"),
+        nb::sig("def load_library(name: str, folders: list[str]) -> None"));
 }
 
 }  // namespace

@@ -61,8 +61,14 @@ contents; ``node.id`` is the object's own number, for use as a key.
         Value out;
         if (tenon_object_field(object.value.get(), name, out.out()) == 0)
           return to_python(std::move(out));
-        const char* text = tenon_last_error();
-        throw nb::attribute_error(text ? text : name);
+        Value error, text;
+        tenon_error_take(error.out());
+        if (tenon_error_kind(error.get()) == TENON_ERROR_USAGE) {
+          check(tenon_error_text(error.get(), text.out()));
+          throw nb::attribute_error(tenon_string_view(text.get()).data);
+        }
+        check(tenon_error_restore(error.get()));
+        raise_waiting();
       },
       nb::sig("def __getattr__(self, name: str, /) -> typing.Any"));
   c.def("__dir__", [](nb::handle_t<Object> self) {

@@ -1,6 +1,8 @@
 // Loaded executables. tenon.Executable and tenon.VirtualMachine (python/tenon/_executable.py) use
 // this class.
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "python/src/classes.h"
 #include "python/src/data.h"
@@ -20,7 +22,7 @@ struct LoadOptions {
 
   explicit LoadOptions(nb::handle name_in_errors) {
     if (name_in_errors.is_none()) return;
-    name = nb::cast<std::string>(name_in_errors);
+    name = string_of(name_in_errors);
     options.name = name.c_str();
   }
   LoadOptions(bool untrusted, int64_t deadline_ns, int64_t memory, nb::handle weight_map,
@@ -57,7 +59,7 @@ nb::object loaded(Load load) {
     definitions.emplace_back(t.data, t.size);
   }
   program.types = std::make_shared<DataTypes>(definitions);
-  return nb::cast(std::move(program));
+  return new_instance_of(std::move(program));
 }
 
 nb::object load(nb::handle path, bool untrusted, int64_t deadline_ns, int64_t memory,
@@ -231,10 +233,10 @@ nb::object function_of(const Program& program, const nb::str& given, const tenon
   Value out;
   check(tenon_program_function(program.value.get(), name.c_str(), &limits, out.out()));
   auto signature = signature_of(program, name.c_str());
-  return nb::cast(Function{.value = std::move(out),
-                           .signature = std::move(signature),
-                           .machines = std::move(machines),
-                           .name = std::move(name)});
+  return new_instance_of(Function{.value = std::move(out),
+                                  .signature = std::move(signature),
+                                  .machines = std::move(machines),
+                                  .name = std::move(name)});
 }
 
 std::map<std::string, Signature, std::less<>> signatures_of(const Program& program) {

@@ -31,7 +31,11 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     return -1;
   }
   if (!row || !*row->format) {
-    PyErr_Format(PyExc_BufferError, "the buffer protocol has no %s", dtype_name(t.dtype).c_str());
+    try {
+      PyErr_Format(PyExc_BufferError, "the buffer protocol has no %s", dtype_name(t.dtype).c_str());
+    } catch (...) {
+      raise_current();
+    }
     return -1;
   }
   if ((flags & PyBUF_WRITABLE) && tensor->is_read_only()) {
@@ -206,9 +210,10 @@ nb::object reduce(const Tensor& tensor) {
   return nb::make_tuple(values.attr("_tensor_of"), nb::make_tuple(type, shape_of(tensor), bytes));
 }
 
-Tensor of_bytes(std::tuple<uint8_t, uint8_t, uint16_t> type, const std::vector<int64_t>& sizes,
-                nb::bytes bytes) {
+Tensor of_bytes(std::tuple<uint8_t, uint8_t, uint16_t> type, nb::handle shape, nb::bytes bytes) {
   const auto [code, bits, lanes] = type;
+  std::vector<int64_t> sizes;
+  for (nb::handle size : nb::borrow<nb::sequence>(shape)) sizes.push_back(nb::cast<int64_t>(size));
   Value value;
   check(tenon_tensor_create(sizes.data(), static_cast<int32_t>(sizes.size()), {code, bits, lanes},
                             {kDLCPU, 0}, value.out()));
@@ -247,7 +252,8 @@ nb::object text_of(nb::handle_t<Tensor> self) {
     return prefix + nb::module_::import_("numpy").attr("array2string")(
                         to_numpy(self), nb::arg("separator") = ", ",
                         nb::arg("threshold") = kShownElements, nb::arg("prefix") = prefix);
-  } catch (nb::python_error&) {
+  } catch (nb::python_error& e) {
+    if (e.matches(PyExc_MemoryError)) throw;
     return type;
   }
 }

@@ -92,7 +92,7 @@ std::string dtype_name(DLDataType type) {
   tenon_any raw = TENON_NONE_VALUE;
   raw.type_index = TENON_DTYPE;
   raw.v.dtype = type;
-  return nb::cast<std::string>(repr_of(Value::copy_of(raw)));
+  return string_of(repr_of(Value::copy_of(raw)));
 }
 
 size_t elements_of(const DLTensor& t) {
@@ -182,9 +182,9 @@ Value string_tensor(nb::handle array) {
     } else {
       const nb::object dtype = array.attr("dtype");
       throw nb::type_error(("Tenon has no tensors of dtype " +
-                            nb::cast<std::string>(nb::str(nb::handle(dtype))) +
+                            string_of(nb::str(nb::handle(dtype))) +
                             " unless each element is a str, or bytes of UTF-8; this one holds " +
-                            nb::cast<std::string>(nb::repr(item)))
+                            string_of(nb::repr(item)))
                                .c_str());
     }
   }

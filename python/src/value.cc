@@ -268,14 +268,23 @@ PyObject* attribute_of(const char* module, const char* name, std::atomic<PyObjec
               [&] { return nb::object(nb::module_::import_(module).attr(name)).release().ptr(); });
 }
 
-std::string name_of(const nb::str& name) {
+std::string string_of(nb::handle str) {
   Py_ssize_t size = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &size);
+  const char* text = PyUnicode_AsUTF8AndSize(str.ptr(), &size);
   if (!text) throw nb::python_error();
-  std::string out(text, static_cast<size_t>(size));
+  return {text, static_cast<size_t>(size)};
+}
+
+std::vector<std::string> strings_of(nb::handle sequence) {
+  std::vector<std::string> out;
+  for (nb::handle item : nb::borrow<nb::sequence>(sequence)) out.push_back(string_of(item));
+  return out;
+}
+
+std::string name_of(const nb::str& name) {
+  std::string out = string_of(name);
   if (out.find('\0') == std::string::npos) return out;
-  throw nb::value_error(
-      ("a name can't contain a NUL: " + nb::cast<std::string>(nb::repr(name))).c_str());
+  throw nb::value_error(("a name can't contain a NUL: " + string_of(nb::repr(name))).c_str());
 }
 
 bool needs_type(const Expected& expected) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "python/src/nanobind.h"
 #include "tenon/c_api.h"
@@ -106,6 +107,12 @@ PyObject* kept(std::atomic<PyObject*>& known, const Make& make) {
 // An attribute of one of the package's modules.
 PyObject* attribute_of(const char* module, const char* name, std::atomic<PyObject*>& known);
 
+// The text of a str. Unlike nb::cast<std::string>, it throws std::bad_alloc where there is no
+// memory, instead of ending the process; functions that Python calls take no std::string or
+// std::vector for the same reason.
+std::string string_of(nb::handle str);
+// The texts of a sequence of str.
+std::vector<std::string> strings_of(nb::handle sequence);
 // A str; what isn't UTF-8, as in a damaged file, is escaped.
 nb::object str_of(std::string_view text);
 // The value as text for people, a str.

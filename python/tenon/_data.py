@@ -102,16 +102,22 @@ class DataValue:
     def __repr__(self) -> str:
         out: list[str] = []
         pending: list[Any] = [self]
+        around: dict[int, None] = {}  # the ids of the lists that are being shown, in order
         while pending:
             value = pending.pop()
             if isinstance(value, _Text):
                 out.append(value)
+                if isinstance(value, _EndOfList):
+                    around.popitem()
             elif isinstance(value, DataValue):
                 out.append(type(value)._constructor)
                 if value.fields:
                     _push(pending, "(", value.fields, ")")
+            elif type(value) is list and id(value) in around:
+                out.append("[...]")
             elif type(value) is list:
-                _push(pending, "[", value, "]")
+                around[id(value)] = None
+                _push(pending, "[", value, _EndOfList("]"))
             elif type(value) is tuple:
                 _push(pending, "(", value, ",)" if len(value) == 1 else ")")
             elif isinstance(value, bool):
@@ -131,8 +137,12 @@ class _Text(str):
     __slots__ = ()
 
 
+class _EndOfList(_Text):
+    __slots__ = ()
+
+
 def _push(pending: list[Any], before: str, values: Any, after: str) -> None:
-    pending.append(_Text(after))
+    pending.append(after if isinstance(after, _Text) else _Text(after))
     for i in range(len(values) - 1, -1, -1):
         pending.append(values[i])
         if i > 0:

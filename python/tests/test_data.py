@@ -227,6 +227,26 @@ def test_what_python_changed_is_passed_on(trees):
     assert trees["same"](Leaf, rose, [], Red)[1] == Rose(1, [Rose(2, [Rose(3, [])])])
 
 
+def test_a_list_within_itself_is_an_error(trees):
+    Leaf, Rose, Red = trees.types.Leaf, trees.types.Rose, trees.types.Red
+    roses = []
+    rose = Rose(1, roses)
+    roses.append(rose)
+    assert repr(rose) == "Rose(1, [Rose(1, [...])])"
+    with pytest.raises(ValueError, match="an object of type 'list' contains itself"):
+        trees["same"](Leaf, rose, [], Red)
+    shared = [Rose(2, [])]
+    twice = Rose(1, [Rose(3, shared), Rose(4, shared)])
+    assert trees["same"](Leaf, twice, [], Red)[1] == twice
+    assert repr(twice) == "Rose(1, [Rose(3, [Rose(2, [])]), Rose(4, [Rose(2, [])])])"
+
+
+def test_an_instance_of_a_subclass_is_an_error(trees):
+    Odd = type("Odd", (trees.types.Node,), {})
+    with pytest.raises(TypeError, match="a value of type tree\\[i64\\] is expected"):
+        trees["main"](Odd(trees.types.Leaf, 1, trees.types.Leaf))
+
+
 def test_an_option_is_none_or_the_value(trees):
     options, Some = trees["options"], trees.types.Some
     assert options(None, None, None) == (None, None, None)

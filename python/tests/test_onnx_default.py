@@ -44,6 +44,18 @@ def test_max_roi_pool(pooled, scale):
     np.testing.assert_array_equal(ours(model, inputs), session.run(None, inputs)[0])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_statistics_of_layer_normalization_have_their_own_type(dtype):
+    x = np.arange(6, dtype=dtype).reshape(2, 3)
+    model, inputs = model_of("LayerNormalization", x, np.ones(3, dtype), opset=17)
+    for name in ("mean", "inv_std_dev"):
+        model.graph.node[0].output.append(name)
+        model.graph.output.append(helper.make_empty_tensor_value_info(name))
+    y, mean, inverse = tenon.InferenceSession(model).run(None, inputs)
+    assert (y.dtype, mean.dtype, inverse.dtype) == (dtype, "float32", "float32")
+    np.testing.assert_allclose(mean, [[1], [4]], rtol=1e-6)
+
+
 @pytest.mark.parametrize("alpha", [1.0, 1.7])
 def test_swiglu(alpha):
     random = np.random.default_rng(7)

@@ -112,11 +112,13 @@ Operands group_normalization(NodeContext& cx) {
 Operands layer_normalization(NodeContext& cx) {
   int64_t axis = cx.axis(cx.attr_int("axis", -1), cx.rank(0));
   double epsilon = cx.attr_float("epsilon", 1e-5);
-  cx.attr_dtype("stash_type", f32);
+  const DataType stash = cx.attr_dtype("stash_type", f32);
   bool statistics = cx.wants(1) || cx.wants(2);
   Operands all =
       cx.b.ops("layer_norm", {cx.in(0), cx.opt(1), cx.opt(2)},
                attrs({{"axis", axis}, {"epsilon", epsilon}, {"statistics", statistics}}));
+  // They are computed in f32, or in f64 if x is.
+  for (size_t i = 1; i < all.size(); ++i) all[i] = cx.cast(all[i], stash);
   return all;
 }
 

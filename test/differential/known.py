@@ -1,0 +1,81 @@
+"""What ONNX Runtime computes otherwise than Tenon though Tenon isn't wrong, each with the reason; and what can't be compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+# Operators whose results no other implementation gives: they draw numbers.
+NOT_COMPARED = "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial".split()
+
+# How much less exact a result may be than its type's tolerance, by operator.
+FACTORS: dict[str, float] = {}
+
+# (operator, condition on the model's text and the difference, reason)
+Condition = Callable[[Any, str, Any, Any], bool]
+KNOWN: list[tuple[str, Condition, str]] = [
+    (
+        "Dropout",  # with an operand for training_mode
+        lambda model, difference, found, expected: re.search(r"Dropout[^\n]*\([^)]*,[^)]*,[^)]*\)", model.text) is not None,
+        "in training, each implementation draws its own numbers",
+    ),
+    (
+        "Reduce.*|Arg.*",
+        lambda model, difference, found, expected: re.search(r"keepdims: int = (-\d|[2-9])", model.text) is not None,
+        "keepdims is 0 or 1; ONNX Runtime takes only 1 for true",
+    ),
+    (
+        "GatherND",
+        lambda model, difference, found, expected: "batch axis" in difference and "must be equal" in difference,
+        "ONNX requires equal batch axes; ONNX Runtime doesn't check them",
+    ),
+    (
+        "Compress",
+        lambda model, difference, found, expected: "is greater than" in difference,
+        "the condition may be shorter than the axis; ONNX Runtime ignores what is beyond it",
+    ),
+    (
+        "TreeEnsembleClassifier",
+        lambda model, difference, found, expected: "class_ids: ints = [0, 1]" in model.text and ": np.int64" in difference,
+        "of two classes that both have weights, ONNX Runtime returns a label that hasn't the greatest score",
+    ),
+    (
+        "LpPool|TfIdfVectorizer",
+        lambda model, difference, found, expected: "breaks ONNX's rules" in difference,
+        "an attribute is missing or isn't positive; ONNX Runtime doesn't check it",
+    ),
+    (
+        "OneHotEncoder",
+        lambda model, difference, found, expected: "'text_find': operand 'x'" in difference,
+        "categories that are strings need operands that are strings",
+    ),
+    (
+        "DynamicQuantizeLinear",
+        lambda model, difference, found, expected: "expected np.float32(1.0)" in difference,
+        "ONNX's formula gives a scale of 0 where all elements are 0; ONNX Runtime replaces it by 1",
+    ),
+    (
+        "ReverseSequence",
+        lambda model, difference, found, expected: "'batch_axis' and 'time_axis' are both" in difference,
+        "the axes must be 0 and 1; ONNX Runtime takes -1 for another axis than 1 is",
+    ),
+]
+
+
+def is_compared(key: tuple[str, str]) -> bool:
+    return key[1] not in NOT_COMPARED
+
+
+def factor_of(model: Any) -> float:
+    chained = 10.0 if len(model.operators) > 1 else 1.0
+    return max(FACTORS.get(name, 1.0) for _, name, _ in model.operators) * chained
+
+
+def reason_of(model: Any, difference: str, found: Any, expected: Any) -> str:
+    """Why it differs, or an empty text if that isn't known."""
+    names = {name for _, name, _ in model.operators}
+    for name, condition, reason in KNOWN:
+        if any(re.fullmatch(name, n) for n in names) and condition(model, difference, found, expected):
+            return reason
+    return ""
