@@ -273,6 +273,7 @@ int32_t tenon_function_threads(void) {
 int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), int32_t flags) {
   return guard([&] {
     need(!run == !count, "run and count must both be functions or both be NULL");
+    need((flags & ~TENON_REPLACE) == 0, "unknown flags for lending threads");
     // Loops may still use an earlier team, so teams are never freed; one that is lent again is
     // reused.
     static std::mutex mutex;
@@ -314,6 +315,9 @@ int tenon_function_call(const tenon_any* function, const tenon_any* args, int32_
 int tenon_function_register(const char* name, const tenon_any* function, int32_t flags) {
   return guard([&] {
     need(name, "name must not be NULL");
+    constexpr int32_t kFlags =
+        TENON_REPLACE | TENON_FOR_FILES | TENON_AT_PROGRAM_START | TENON_AT_PROGRAM_END;
+    need((flags & ~kFlags) == 0, "unknown flags for registering a function");
     FunctionFlags f;
     f.for_files = (flags & TENON_FOR_FILES) != 0;
     f.at_program_start = (flags & TENON_AT_PROGRAM_START) != 0;

@@ -311,6 +311,8 @@ TEST(CApi, ValuesThatHoldNullPointersAreRefused) {
     EXPECT_EQ(tenon_function_call(&function, &null, 1, out), -1);
     EXPECT_EQ(tenon_function_call(&null, nullptr, 0, out), -1);
     EXPECT_EQ(tenon_function_register("test.null", &null, 0), -1);
+    EXPECT_EQ(tenon_function_register("test.null", &null, 2), -1);
+    EXPECT_THAT(tenon_last_error(), testing::HasSubstr("unknown flags"));
     EXPECT_EQ(tenon_array_get(&null, 0, out), -1);
     DLManagedTensorVersioned* managed = nullptr;
     EXPECT_EQ(tenon_tensor_to_dlpack_versioned(&null, &managed), -1);
@@ -476,6 +478,8 @@ TEST(CApi, LendsThreads) {
   EXPECT_EQ(asked, 0);
   EXPECT_EQ(tenon_threads_lend(run, nullptr, 0), -1);
   EXPECT_STREQ(tenon_last_error(), "error: run and count must both be functions or both be NULL");
+  EXPECT_EQ(tenon_threads_lend(run, count, TENON_REPLACE | 32), -1);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("unknown flags"));
   EXPECT_EQ(tenon_threads_lend(nullptr, nullptr, TENON_REPLACE), 0);
   EXPECT_EQ(thread_team().run, run_on_pool);
   EXPECT_EQ(tenon_threads_lend(run, count, 0), 0);  // that was a choice, too

@@ -72,6 +72,7 @@ void FunctionWriter::use_workspace(llvm::BasicBlock* reserve, llvm::Value* works
 }
 
 void FunctionWriter::return_code(llvm::Value* code) {
+  if (matrix_shapes != nullptr) release_matrices(*this);
   exit_code_->addIncoming(code, b.GetInsertBlock());
   b.CreateBr(exit_);
 }

@@ -102,7 +102,9 @@ struct FunctionWriter {
   std::unordered_map<const DimNode*, llvm::Value*> dims_;
 };
 
-// Gives the registers that hold matrices the shapes of `f.matrix_shapes` (matrix.cc).
+// Gives the registers that hold matrices the shapes of `f.matrix_shapes`, and takes their shapes
+// and content (matrix.cc).
 void load_matrix_shapes(FunctionWriter& f);
+void release_matrices(FunctionWriter& f);
 
 }  // namespace tenon::codegen

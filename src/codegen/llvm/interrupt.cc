@@ -93,10 +93,16 @@ void WorkCount::spend(llvm::Value* work) {
   // it.
   code->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
   code->setDoesNotThrow();
-  if (f_.matrix_shapes != nullptr) load_matrix_shapes(f_);  // the host's code may have used them
-  b.CreateCondBr(b.CreateICmpNE(code, b.getInt32(0)), stop, go_on, m.unlikely());
+  // The host's code may have used the registers that hold matrices.
+  llvm::BasicBlock* asked = f_.matrix_shapes != nullptr ? f_.block("asked") : go_on;
+  b.CreateCondBr(b.CreateICmpNE(code, b.getInt32(0)), stop, asked, m.unlikely());
   b.SetInsertPoint(stop);
   f_.return_code(code);
+  if (asked != go_on) {
+    b.SetInsertPoint(asked);
+    load_matrix_shapes(f_);
+    b.CreateBr(go_on);
+  }
   b.SetInsertPoint(go_on);
 }
 

@@ -228,6 +228,9 @@ class MatrixWriter {
 void load_matrix_shapes(FunctionWriter& f) {
   f.b.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {f.matrix_shapes});
 }
+void release_matrices(FunctionWriter& f) {
+  f.b.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
+}
 
 bool StatementWriter::uses_matrices(const loop::For& loop) const {
   const bool could = f_.m.target.capabilities.byte_matrices && f_.kernel.in_bounds &&
@@ -239,7 +242,7 @@ void StatementWriter::with_matrices(const loop::For& loop) {
   f_.matrix_shapes = table_of(b_, *common_shapes(loop));
   load_matrix_shapes(f_);
   for_loop(loop);
-  b_.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
+  release_matrices(f_);
   f_.matrix_shapes = nullptr;
 }
 

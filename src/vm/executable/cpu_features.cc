@@ -55,9 +55,9 @@ CpuFeatureSet detect() {
   return set;
 }
 
-// Whether the system lets this process use registers that hold matrices. It is asked once, and only
-// if code needs them: they make the frames of signals larger, so that it refuses while a thread has
-// a smaller stack for them.
+// Whether the system lets this process use registers that hold matrices. It is asked only if code
+// needs them: they make the frames of signals larger, so that it refuses while a thread has a
+// smaller stack for them. What it said first holds: code is chosen for one set of features.
 bool may_use_matrices() {
   constexpr long kRequestPermission = 0x1023, kMatrices = 18;  // ARCH_REQ_XCOMP_PERM, XTILEDATA
   static const bool may = syscall(SYS_arch_prctl, kRequestPermission, kMatrices) == 0;
