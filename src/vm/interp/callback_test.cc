@@ -485,7 +485,7 @@ func @kernel() -> any {
 )";
 
 TEST(Kernels, RunFromAClosedObjectAndRefuseWrongArguments) {
-  std::string bytes = write_to_bytes(with_test_kernels(kKernels));
+  std::string bytes = write_to_bytes(with_kernels(kKernels, TENON_TEST_KERNELS));
   Limits limits;
   limits.memory = 1 << 20;
   Machine m(Program::load_bytes(bytes), limits);
@@ -502,7 +502,7 @@ TEST(Kernels, RunFromAClosedObjectAndRefuseWrongArguments) {
 }
 
 TEST(Kernels, GetNoResultFromAnInstrument) {
-  Machine m(Program::load_bytes(write_to_bytes(with_test_kernels(kKernels))));
+  Machine m(Program::load_bytes(write_to_bytes(with_kernels(kKernels, TENON_TEST_KERNELS))));
   float data[1] = {4};
   int64_t shape[] = {1};
   const Tensor x = Tensor::copy_of<float>(shape, f32, data);
@@ -524,7 +524,7 @@ TEST(Kernels, WorkspaceCountsOnEveryThread) {
   Limits limits;
   limits.memory = 1 << 20;
   limits.threads = 4;
-  Machine m(program_of(with_test_kernels(kKernels)), limits);
+  Machine m(program_of(with_kernels(kKernels, TENON_TEST_KERNELS)), limits);
   m.call("workspaces", 1000);
   // One fits, four do not; if one thread took all the iterations, this would show nothing.
   std::string error = "no error";
@@ -540,7 +540,7 @@ TEST(Kernels, ALoopThatThrowsIsAnErrorOfTheKernel) {
   static const ThreadTeam throws = {
       [](void (*)(void*, int32_t), void*, int32_t) { throw std::bad_alloc(); },
       [] { return int32_t{2}; }};
-  Machine m(program_of(with_test_kernels(kKernels)));
+  Machine m(program_of(with_kernels(kKernels, TENON_TEST_KERNELS)));
   set_thread_team(&throws);
   std::string error = failure_of([&] { m.call("workspaces", 100); });
   set_thread_team(nullptr);
@@ -551,7 +551,7 @@ TEST(Kernels, ALoopThatThrowsIsAnErrorOfTheKernel) {
 TEST(Kernels, AsValuesOutliveTheirProgram) {
   Function doubled;
   {
-    Machine m(program_of(with_test_kernels(kKernels)));
+    Machine m(program_of(with_kernels(kKernels, TENON_TEST_KERNELS)));
     doubled = m.call("kernel").as<Function>();
   }
   float data[2] = {1, 2};
@@ -563,21 +563,24 @@ TEST(Kernels, AsValuesOutliveTheirProgram) {
 
 TEST(Kernels, MissingOnesAndFeaturesAreLoadErrors) {
   EXPECT_THAT(
-      failure_of([] { program_of(with_test_kernels("kernel $absent\nfunc @f() {\n ret 1\n}")); }),
+      failure_of([] {
+        program_of(with_kernels("kernel $absent\nfunc @f() {\n ret 1\n}", TENON_TEST_KERNELS));
+      }),
       HasSubstr("no kernel absent"));
-  Unit unit = with_test_kernels(kKernels);
+  Unit unit = with_kernels(kKernels, TENON_TEST_KERNELS);
   unit.kernels[0].cpu_features = {"avx2", "quantum"};
   EXPECT_THAT(failure_of([&] { program_of(unit); }), HasSubstr("quantum"));
   unit.kernels[0].triple = "riscv64-unknown-linux-gnu";
   EXPECT_THAT(failure_of([&] { program_of(unit); }), HasSubstr("code for riscv64"));
   ProgramOptions untrusted;
   untrusted.trusted = false;
-  EXPECT_THAT(failure_of([&] { program_of(with_test_kernels(kKernels), untrusted); }),
-              HasSubstr("native code"));
+  EXPECT_THAT(
+      failure_of([&] { program_of(with_kernels(kKernels, TENON_TEST_KERNELS), untrusted); }),
+      HasSubstr("native code"));
 }
 
 TEST(Kernels, BytesOfAFileAreReadOnce) {
-  Unit unit = with_test_kernels(kKernels);
+  Unit unit = with_kernels(kKernels, TENON_TEST_KERNELS);
   std::string elf = unit.kernels[0].host_object()->bytes;
   unit.kernels.push_back(unit.kernels[0]);
   const std::string bytes = write_to_bytes(unit);
@@ -599,7 +602,7 @@ TEST(Kernels, BytesOfAFileAreReadOnce) {
 
 // The program headers of a kernel object, to be modified.
 struct Headers {
-  std::string elf = with_test_kernels(kKernels).kernels[0].host_object()->bytes;
+  std::string elf = with_kernels(kKernels, TENON_TEST_KERNELS).kernels[0].host_object()->bytes;
   std::vector<Elf64_Phdr*> loads;
   Elf64_Phdr *dynamic = nullptr, *stack = nullptr;
   Headers() {

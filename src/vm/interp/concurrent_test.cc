@@ -353,7 +353,7 @@ func @workspaces(n: i64) {
 )";
 
 Ref<Program> kernels() {
-  return Program::load_bytes(write_to_bytes(with_test_kernels(kKernels)));
+  return Program::load_bytes(write_to_bytes(with_kernels(kKernels, TENON_TEST_KERNELS)));
 }
 
 Tensor some_numbers() {

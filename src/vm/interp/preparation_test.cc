@@ -190,7 +190,7 @@ func @main(x: tensor[1048576; f32]) -> any {
   _ = call_packed $doubled, %1, %2
   ret %2!
 })";
-  const Ref<Program> program = program_of(with_test_kernels(kDoubled));
+  const Ref<Program> program = program_of(with_kernels(kDoubled, TENON_TEST_KERNELS));
   const Tensor x = Tensor::empty(std::vector<int64_t>{1 << 20}, f32);
   std::ranges::fill(std::span(x.data_as<float>(), 1 << 20), 1.0f);
   const auto faults = [] {
