@@ -474,6 +474,31 @@ TEST(Emit, TooDeepNestingThroughLetsIsAnError) {
       Error);
 }
 
+// Processors without arithmetic on halves compare a vector of them lane by lane.
+TEST(Emit, HalvesAreComparedWidened) {
+  auto a = buffer("a", f16, {n}), b = buffer("b", f16, {n}), c = buffer("c", f16, {n});
+  auto i = var("i", i64);
+  const KernelRef greatest =
+      kernel("greatest", {a, b}, {c},
+             nest(i, dim_value(n), ForKind::kSerial,
+                  put(c, {i}, binary(BinaryOp::kMax, at(a, {i}), at(b, {i})))));
+  const auto compares_halves = [&](std::string_view cpu) {
+    std::string text;
+    EmitOptions options;
+    options.ir_text = &text;
+    compile_kernels({greatest}, parse_target(cpu), options);
+    EXPECT_NE(text.find("fcmp"), std::string::npos);
+    for (size_t at = 0; (at = text.find("fcmp", at)) != std::string::npos; ++at) {
+      const std::string line = text.substr(at, text.find('\n', at) - at);
+      if (line.find("half") != std::string::npos) return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(compares_halves("x86-64-v3"));
+  EXPECT_FALSE(compares_halves("znver5"));
+  EXPECT_TRUE(compares_halves("sapphirerapids"));
+}
+
 // Counts polls, and throws at one of them.
 class CountingPoller final : public Poller {
  public:

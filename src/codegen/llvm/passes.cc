@@ -1,10 +1,13 @@
 #include "codegen/llvm/passes.h"
 
 #include <exception>
+#include <vector>
 
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -77,6 +80,29 @@ class EmptyRestWhenStopped final : public llvm::FunctionPass {
   bool is_emptied_ = false;
 };
 
+// LLVM compares two widened halves as halves, which takes one lane after the other on processors
+// that can't compute with them.
+void compare_widened(llvm::Module& module) {
+  std::vector<llvm::FCmpInst*> comparisons;
+  for (llvm::Function& f : module) {
+    for (llvm::Instruction& i : llvm::instructions(f)) {
+      auto* const comparison = llvm::dyn_cast<llvm::FCmpInst>(&i);
+      if (comparison && comparison->getOperand(0)->getType()->getScalarType()->isHalfTy()) {
+        comparisons.push_back(comparison);
+      }
+    }
+  }
+  for (llvm::FCmpInst* comparison : comparisons) {
+    llvm::IRBuilder<> b(comparison);
+    llvm::Type* const wide = comparison->getOperand(0)->getType()->getWithNewType(b.getFloatTy());
+    llvm::Value* const widened =
+        b.CreateFCmp(comparison->getPredicate(), b.CreateFPExt(comparison->getOperand(0), wide),
+                     b.CreateFPExt(comparison->getOperand(1), wide));
+    comparison->replaceAllUsesWith(widened);
+    comparison->eraseFromParent();
+  }
+}
+
 }  // namespace
 
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, Optimisation level) {
@@ -133,6 +159,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, Optimisation l
   }
   passes.run(module, modules);
   stop.rethrow();
+  if (!machine.getTargetFeatureString().contains("+avx512fp16")) compare_widened(module);
 }
 
 std::string generate(llvm::Module& module, llvm::TargetMachine& machine,
