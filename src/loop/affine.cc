@@ -7,38 +7,35 @@
 
 namespace tenon::loop {
 
-std::optional<Dim> coefficient(const ExprRef& root, const Ref<const Var>& v, bool loads_are_free) {
-  std::unordered_map<const Expr*, std::optional<Dim>> known;
-  post_order(root, [&](const ExprRef& e) {
-    auto of = [&](const ExprRef& operand) { return known.at(operand.get()); };
-    std::optional<Dim> c;
-    if (e->kind == ExprKind::kVar) {
-      c = e.get() == v.get() ? Dim(1) : Dim(0);
-    } else if (e->kind == ExprKind::kLoad && loads_are_free) {
-      c = Dim(0);
-    } else {
-      bool free = true;
-      for (const ExprRef& o : operands(*e)) {
-        auto part = of(o);
-        free = free && part && part->is_const(0);
-      }
-      if (free) {
-        c = Dim(0);
-      } else if (e->kind == ExprKind::kBinary && e->dtype == i64) {
-        const auto& b = static_cast<const Binary&>(*e);
-        auto x = of(b.a), y = of(b.b);
-        if (x && y && b.op == BinaryOp::kAdd) c = *x + *y;
-        if (x && y && b.op == BinaryOp::kSub) c = *x - *y;
-        if (b.op == BinaryOp::kMul) {
-          auto p = as_dim(b.a), q = as_dim(b.b);
-          if (x && q) c = *x * *q;
-          if (y && p) c = *y * *p;
-        }
-      }
-    }
-    known[e.get()] = c;
+std::optional<Dim> Coefficients::operator()(const ExprRef& root) {
+  post_order(
+      root, [&](const ExprRef& e) { known_.emplace(e.get(), std::pair(e, find(*e))); }, &seen_);
+  return known_.at(root.get()).second;
+}
+
+std::optional<Dim> Coefficients::find(const Expr& e) const {
+  if (e.kind == ExprKind::kVar) return &e == var_.get() ? Dim(1) : Dim(0);
+  if (e.kind == ExprKind::kLoad && loads_are_free_) return Dim(0);
+  const auto of = [&](const ExprRef& operand) { return known_.at(operand.get()).second; };
+  bool free = true;
+  for_operands(e, [&](const ExprRef& operand) {
+    const auto part = of(operand);
+    free = free && part && part->is_const(0);
   });
-  return known.at(root.get());
+  if (free) return Dim(0);
+  if (e.kind != ExprKind::kBinary || e.dtype != i64) return std::nullopt;
+  const auto& b = static_cast<const Binary&>(e);
+  const auto x = of(b.a), y = of(b.b);
+  if (x && y && b.op == BinaryOp::kAdd) return *x + *y;
+  if (x && y && b.op == BinaryOp::kSub) return *x - *y;
+  if (b.op != BinaryOp::kMul) return std::nullopt;
+  const auto p = as_dim(b.a), q = as_dim(b.b);
+  if (y && p) return *y * *p;
+  return x && q ? std::optional(*x * *q) : std::nullopt;
+}
+
+std::optional<Dim> coefficient(const ExprRef& e, const Ref<const Var>& v, bool loads_are_free) {
+  return Coefficients(v, loads_are_free)(e);
 }
 
 namespace {
@@ -64,21 +61,27 @@ bool divides(const Dim& by, const Dim& d) {
   return !by.is_const(0) && floordiv(d, by) * by == d;
 }
 
-// Whether a term contains a loaded element: such integers can have any value and wrap, whereas
+// Whether expressions contain a loaded element: such integers can have any value and wrap, whereas
 // indices, sizes and checked indices stay far from the limits.
-bool holds_data(const Sum& s) {
-  Seen seen;
-  std::vector<const Expr*> open;
-  for (const auto& [atom, _] : s.terms) open.push_back(atom.get());
-  while (!open.empty()) {
-    const Expr* e = open.back();
-    open.pop_back();
-    if (e->kind == ExprKind::kLoad) return true;
-    if (e->kind == ExprKind::kCheckedIndex || !seen.insert(e).second) continue;
-    for (const ExprRef& operand : operands(*e)) open.push_back(operand.get());
+class DataFinder {
+ public:
+  bool operator()(const ExprRef& root) {
+    post_order(
+        root, [&](const ExprRef& e) { known_.emplace(e.get(), std::pair(e, find(*e))); }, &seen_);
+    return known_.at(root.get()).second;
   }
-  return false;
-}
+
+ private:
+  bool find(const Expr& e) const {
+    bool found = e.kind == ExprKind::kLoad;
+    if (e.kind == ExprKind::kCheckedIndex) return found;
+    for_operands(e, [&](const ExprRef& o) { found = found || known_.at(o.get()).second; });
+    return found;
+  }
+
+  std::unordered_map<const Expr*, std::pair<ExprRef, bool>> known_;  // keeps the keys alive
+  Seen seen_;
+};
 
 class IndexSimplifier {
  public:
@@ -102,7 +105,9 @@ class IndexSimplifier {
       Sum s;
       int steps = kMostSteps;
       split(b.a, Dim(1), &s, &steps);
-      if (holds_data(s)) return e;
+      for (const auto& [atom, _] : s.terms) {
+        if (holds_data_(atom)) return e;
+      }
       return b.op == BinaryOp::kFloorDiv ? quotient(s, *by) : remainder(s, *by);
     } catch (const SizeError&) {
       return e;  // a size overflows: left unchanged
@@ -228,6 +233,7 @@ class IndexSimplifier {
   }
 
   std::unordered_map<const Var*, Dim> top_;
+  DataFinder holds_data_;
 };
 
 }  // namespace

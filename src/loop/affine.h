@@ -2,9 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "loop/kernel.h"
+#include "loop/walk.h"
 
 namespace tenon::loop {
 
@@ -12,6 +15,23 @@ namespace tenon::loop {
 // depend on v. With `loads_are_free`, loads count as independent of v whatever their indices.
 std::optional<Dim> coefficient(const ExprRef& e, const Ref<const Var>& v,
                                bool loads_are_free = false);
+
+// The same for many expressions that share nodes, each of which is looked at once.
+class Coefficients {
+ public:
+  explicit Coefficients(const Ref<const Var>& v, bool loads_are_free = false)
+      : var_(v), loads_are_free_(loads_are_free) {}
+  std::optional<Dim> operator()(const ExprRef& e);
+
+ private:
+  std::optional<Dim> find(const Expr& e) const;
+
+  Ref<const Var> var_;
+  bool loads_are_free_;
+  std::unordered_map<const Expr*, std::pair<ExprRef, std::optional<Dim>>>
+      known_;  // keeps the keys alive
+  Seen seen_;
+};
 
 // A variable with the range [0, extent).
 struct VarRange {

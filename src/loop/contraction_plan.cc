@@ -12,6 +12,8 @@ namespace {
 constexpr int64_t kShortestRun = 3;  // steps of the sum that an operand is read in place for
 constexpr int64_t kMatrixRows = 32, kMatrixColumns = 16;  // two registers of 16 rows and words
 constexpr int64_t kFewestMatrixSteps = 8, kMostMatrixTiles = 16;
+constexpr int64_t kMostNodes = 1 << 13;  // of a direct operand, written out for each vector or row
+constexpr int64_t kMostParts = 3 * kBytesPerWord;  // of a word: its bytes, shifts and unions
 
 struct Factors {
   BinaryOp op;  // kMul or kByteDot
@@ -177,23 +179,30 @@ class Planner {
   }
   bool runs_through(const ExprRef& e) const { return run_start(e) == 0; }
 
+  // Whether the operand is a load, perhaps in casts, or a word of four bytes, which are loaded at
+  // once, and the axes move it by constant steps: a direct operand is recomputed for every tile.
   bool only_loads_use(const ExprRef& e, const std::vector<Axis>& axes) const {
-    // Allows only casts around a load, or four bytes as a word, which are loaded at once: a direct
-    // operand is recomputed for every tile.
-    const Expr* inner = e.get();
-    while (inner->kind == ExprKind::kCast) inner = static_cast<const Cast*>(inner)->a.get();
-    if (inner->kind == ExprKind::kBinary && p_.op == BinaryOp::kByteDot) {
-      const auto& parts = static_cast<const Binary&>(*inner);
-      if (parts.op == BinaryOp::kShl) return only_loads_use(parts.a, axes);
-      return parts.op == BinaryOp::kOr && only_loads_use(parts.a, axes) &&
-             only_loads_use(parts.b, axes);
-    }
-    if (inner->kind != ExprKind::kLoad) return false;
-    for (const ExprRef& i : static_cast<const Load*>(inner)->indices) {
-      for (const Axis& a : axes) {
-        if (!coefficient(i, a.var)) return false;
+    std::vector<const Expr*> open{e.get()};
+    // A graph of shared nodes may stand for an unlimited number of parts.
+    for (int64_t parts = 0; !open.empty(); ++parts) {
+      if (parts == kMostParts) return false;
+      const Expr* inner = open.back();
+      open.pop_back();
+      while (inner->kind == ExprKind::kCast) inner = static_cast<const Cast*>(inner)->a.get();
+      if (inner->kind == ExprKind::kBinary && p_.op == BinaryOp::kByteDot) {
+        const auto& b = static_cast<const Binary&>(*inner);
+        if (b.op != BinaryOp::kShl && b.op != BinaryOp::kOr) return false;
+        if (b.op == BinaryOp::kOr) open.push_back(b.b.get());
+        open.push_back(b.a.get());
+        continue;
       }
-      if (!loads_in(i).empty()) return false;
+      if (inner->kind != ExprKind::kLoad) return false;
+      for (const ExprRef& i : static_cast<const Load*>(inner)->indices) {
+        if (!loads_in(i).empty()) return false;
+        for (const Axis& a : axes) {
+          if (!coefficient(i, a.var)) return false;
+        }
+      }
     }
     return true;
   }
@@ -217,11 +226,13 @@ class Planner {
     for (size_t i = p_.run_start; i < w_.reduce.size(); ++i) p_.run = p_.run * w_.reduce[i].extent;
     const auto run = p_.run.as_const();
     p_.a_direct = only_loads_use(p_.a, p_.m) && run && *run <= p_.tiling.direct_depth &&
-                  (p_.run_start == 0 || *run >= kShortestRun);
+                  (p_.run_start == 0 || *run >= kShortestRun) &&
+                  count_nodes(p_.a, kMostNodes) <= kMostNodes / p_.tile_rows;
     if (p_.in_matrices) p_.a_direct = p_.a_direct && has_even_rows();
     if (!p_.a_direct) p_.run_start = 0, p_.run = p_.depth;
     p_.b_direct = only_loads_use(p_.b, {p_.x}) && runs_through(p_.b) && is_contiguous(p_.b, p_.x) &&
-                  n && *n % p_.width == 0 && *n <= p_.tiling.direct_columns;
+                  n && *n % p_.width == 0 && *n <= p_.tiling.direct_columns &&
+                  count_nodes(p_.b, kMostNodes) <= kMostNodes / (p_.tile_rows * p_.tiling.vectors);
     p_.row_stride = p_.depth + Dim(p_.lanes);
   }
 

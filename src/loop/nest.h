@@ -115,10 +115,10 @@ StmtRef schedule_contraction(Work w, const Ref<const Var>& sum, std::vector<Work
                              const ScheduleOptions& options);
 bool is_contraction(const Stage& s);
 // A sum of products over windows that slide along the last axis but one, each channel with weights
-// of its own: of numbers, or dot products of bytes in words. `after` as above. Null if `w` isn't
-// such a sum.
+// of its own: of numbers, or dot products of bytes in words. `after` as above; `in_bounds` as in
+// KernelInterface. Null if `w` isn't such a sum, or is too large to be written out for each place.
 StmtRef schedule_windows(Work w, const Ref<const Var>& sum, std::vector<Work> after,
-                         const ScheduleOptions& options);
+                         const ScheduleOptions& options, bool in_bounds);
 StmtRef schedule_word_windows(Work w, const Ref<const Var>& sum, std::vector<Work> after,
                               const ScheduleOptions& options);
 

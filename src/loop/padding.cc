@@ -61,7 +61,9 @@ bool bound(const Work& w, const ExprRef& condition, std::vector<Range>* ranges) 
 
 Guarded guarded(const Work& w) {
   Guarded found{{}, w.body};
-  while (const Select* choice = guard_of(found.body, w)) {
+  while (found.conditions.size() < kMostConditions) {
+    const Select* const choice = guard_of(found.body, w);
+    if (choice == nullptr) break;
     split_conditions(choice->condition, &found.conditions);
     found.body = choice->if_true;
   }
@@ -99,9 +101,12 @@ Range where_not_negative(int64_t c, const ExprRef& rest, const Range& range) {
 std::vector<Range> restricted_ranges(const Work& w, ExprRef* body) {
   std::vector<Range> ranges;
   for (const Axis& a : w.reduce) ranges.push_back({index(0), dim_value(a.extent)});
-  while (const Select* choice = guard_of(*body, w)) {
+  for (size_t asked = 0; asked < kMostConditions;) {
+    const Select* const choice = guard_of(*body, w);
+    if (choice == nullptr) break;
     std::vector<ExprRef> conditions;
     split_conditions(choice->condition, &conditions);
+    asked += conditions.size();
     ExprRef left = literal_int(boolean, 1);
     bool any = false;
     for (const ExprRef& c : conditions) {

@@ -12,13 +12,15 @@ namespace tenon::loop {
 namespace {
 
 constexpr int64_t kUnroll = 4;  // vectors of partial results, to hide the latency of an addition
+constexpr int64_t kMostNodes = 1 << 14;  // of the expressions that a block of results writes out
 
 class ReductionSchedule {
  public:
   ReductionSchedule(Work w, const ScheduleOptions& options, bool parallel)
       : w_(std::move(w)),
         lanes_(lanes_of(w_, options)),
-        across_(options.target.vector_bytes >= 64 ? 16 : 8),
+        across_(std::clamp<int64_t>(kMostNodes / count_nodes(w_.body, kMostNodes), 1,
+                                    options.target.vector_bytes >= 64 ? 16 : 8)),
         parallel_(parallel) {}
 
   StmtRef run() {
@@ -216,10 +218,12 @@ class ReductionSchedule {
     ExprRef extent = dim_value(x.extent), done = index(0);
     std::vector<StmtRef> parts;
     // Blocks of several vectors, then of fewer, then part of one.
-    std::vector<int64_t> sizes{across_, 4, 1};
+    std::vector<int64_t> sizes{across_, std::min<int64_t>(across_, 4), 1};
     if (auto known = x.extent.as_const()) {
       int64_t vectors = *known / lanes_;
       sizes = {std::min(across_, vectors), vectors % across_};
+    } else {
+      sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     }
     for (int64_t n : sizes) {
       if (n == 0) continue;

@@ -15,6 +15,20 @@
 namespace tenon::loop {
 namespace {
 
+// Schedules ask of each load how it depends on each axis, so loads may share a large index only so
+// often: a limit for the nodes of all loads' indices.
+constexpr int64_t kMostIndexNodes = 1 << 16;
+
+bool has_large_indices(const Stage& s) {
+  int64_t left = kMostIndexNodes;
+  for_each_load(s, [&](const Load& l) {
+    for (const ExprRef& e : l.indices) {
+      if (left > 0) left -= count_nodes(e, left);
+    }
+  });
+  return left <= 0;
+}
+
 bool keeps_last_axis(const Stage& s) {
   if (s.kind != StageKind::kReduce || s.axes.empty() || s.reduce_axes.empty()) return false;
   return runs_along_result(work_of(s, {}, s.out, [](const ExprRef& e) { return e; }));
@@ -22,12 +36,16 @@ bool keeps_last_axis(const Stage& s) {
 
 class StageSchedule {
  public:
-  StageSchedule(const Compute& c, const ScheduleOptions& options) : c_(c), options_(options) {}
+  StageSchedule(const Compute& c, const ScheduleOptions& options) : c_(c), options_(options) {
+    for (const auto& s : c.stages) {
+      if (has_large_indices(*s)) plain_.insert(s.get());
+    }
+  }
 
   StmtRef run() {
     std::vector<StmtRef> parts;
     for (size_t i = 0; i < c_.stages.size();) {
-      if (is_contraction(*c_.stages[i])) {
+      if (is_contraction(*c_.stages[i]) && !plain_.contains(c_.stages[i].get())) {
         auto [nest, after] = contraction(i);
         if (nest) {
           parts.push_back(nest);
@@ -60,6 +78,7 @@ class StageSchedule {
   }
 
   StmtRef single(const Stage& s) {
+    if (plain_.contains(&s)) return plain_stage(s, !c_.in_bounds);
     auto same = [](const ExprRef& e) { return e; };
     switch (s.kind) {
       case StageKind::kMap:
@@ -83,6 +102,7 @@ class StageSchedule {
     for (size_t i = begin; i < end; ++i) {
       const Stage& s = *c_.stages[i];
       if (s.kind != StageKind::kMap && s.kind != StageKind::kReduce) return 0;
+      if (plain_.contains(&s)) return 0;
       reduces = reduces || s.kind == StageKind::kReduce;
       most = std::max(most, s.axes.size());
       size_t same = 0, limit = std::min(depth, s.axes.size());
@@ -120,6 +140,7 @@ class StageSchedule {
     for (; end < c_.stages.size(); ++end) {
       const Stage& t = *c_.stages[end];
       if (t.kind != StageKind::kMap || t.axes.size() != s.axes.size()) break;
+      if (plain_.contains(&t)) break;
       bool fits = true, reads = false;
       VarMap axes;
       for (size_t k = 0; k < t.axes.size(); ++k) {
@@ -173,7 +194,7 @@ class StageSchedule {
       after.push_back(std::move(a));
     }
     StmtRef nest = schedule_word_windows(w, sum, after, options_);
-    if (!nest) nest = schedule_windows(w, sum, after, options_);
+    if (!nest) nest = schedule_windows(w, sum, after, options_, c_.in_bounds);
     if (!nest) nest = schedule_contraction(std::move(w), sum, std::move(after), options_);
     if (nest) scratch_.insert(unwritten.begin(), unwritten.end());
     return {nest, end};
@@ -235,6 +256,7 @@ class StageSchedule {
 
   const Compute& c_;
   const ScheduleOptions& options_;
+  std::unordered_set<const Stage*> plain_;     // have plain loops
   std::unordered_set<const Buffer*> scratch_;  // results of which only one row exists at a time
 };
 

@@ -788,5 +788,62 @@ TEST(Schedule, RandomComputesAgreeAtEveryLevel) {
   }
 }
 
+// Words whose parts are shared, so that there are 2^100 paths to them, and words of many levels.
+TEST(Schedule, WordsOfManyParts) {
+  auto x = buffer("x", i32, {Dim(16), Dim(64)}), w = buffer("w", i32, {Dim(64), Dim(64)}),
+       y = buffer("y", i32, {Dim(16), Dim(64)});
+  const auto product = [&](const std::function<ExprRef(const ExprRef& element)>& word) {
+    return compute_of(
+        {x, w},
+        {reduce_stage(
+            y, Reduction::kSum, {Dim(64)},
+            [&](const Indices& i, const Indices& r) {
+              return binary(BinaryOp::kByteDot, word(at(x, {i[0], r[0]})), at(w, {r[0], i[1]}));
+            })},
+        {y});
+  };
+  const auto joined = [](const ExprRef& a, const ExprRef& b) {
+    return binary(BinaryOp::kOr, a, b);
+  };
+  const auto moved = [](const ExprRef& e) {
+    return binary(BinaryOp::kShl, e, literal_int(i32, 1));
+  };
+  check(*lower(*product([&](ExprRef word) {
+    for (int level = 0; level < 100; ++level) word = joined(word, moved(word));
+    return word;
+  }),
+               "k", {}));
+  check(*lower(*product([&](const ExprRef& element) {
+    ExprRef word = moved(element);
+    for (int level = 0; level < 200'000; ++level) word = joined(word, element);
+    return word;
+  }),
+               "k", {}));
+}
+
+// Each load's index is followed along each axis, unless that would take too long.
+TEST(Schedule, LoadsThatShareALargeIndexHavePlainLoops) {
+  auto x = buffer("x", f32, {Dim(4096)}), y = buffer("y", f32, {Dim(1024)});
+  const auto has_vectors = [&](int64_t loads) {
+    const ComputeRef c =
+        compute_of({x},
+                   {map_stage(y,
+                              [&](const Indices& i) {
+                                ExprRef place = i[0], sum = literal(f32, 0);
+                                for (int64_t j = 0; j < loads; ++j) {
+                                  place = binary(BinaryOp::kMax, place, i[0] + index(j));
+                                }
+                                for (int64_t j = 0; j < loads; ++j) {
+                                  sum = sum + at(x, {place + index(j)});
+                                }
+                                return sum;
+                              })},
+                   {y});
+    return to_text(*lower(*c, "k", {})).find("vector") != std::string::npos;
+  };
+  EXPECT_TRUE(has_vectors(64));
+  EXPECT_FALSE(has_vectors(1000));
+}
+
 }  // namespace
 }  // namespace tenon::loop

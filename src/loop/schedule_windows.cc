@@ -20,12 +20,19 @@ namespace {
 
 constexpr int64_t kMostTries = 64;  // numbers of tiles; a file may give a row any size
 constexpr int64_t kMoreAtEnds = 2;  // places of a tile at an end of a row
+// Limits for all tiles together: the nodes of the expressions that they write out, and the places
+// of a step where each access is checked, which makes several basic blocks of every product.
+constexpr int64_t kMostNodes = 1 << 16, kMostCheckedProducts = 144;
 
 class WindowSchedule {
  public:
   WindowSchedule(Work w, const Ref<const Var>& sum, std::vector<Work> after,
-                 const ScheduleOptions& options)
-      : w_(std::move(w)), sum_(sum), after_(std::move(after)), options_(options) {}
+                 const ScheduleOptions& options, bool in_bounds)
+      : w_(std::move(w)),
+        sum_(sum),
+        after_(std::move(after)),
+        options_(options),
+        in_bounds_(in_bounds) {}
 
   StmtRef run() {
     collapse(&w_, &after_);
@@ -56,7 +63,7 @@ class WindowSchedule {
     const auto channels = channel_.extent.as_const(), steps = step_.extent.as_const();
     if (!channels || !steps) return false;
     most_places_ = places_of_windows(w_.accumulate, *channels, *steps, options_.target);
-    if (most_places_ == 0) return false;
+    if (most_places_ == 0 || !fits(*channels, *steps)) return false;
     bool slides = false, shared = false;
     for (const Load* l : loads_in(body)) {
       if (l->indices.size() != 1) return false;
@@ -67,6 +74,18 @@ class WindowSchedule {
       (depends_on(at, place_.var) ? slides : shared) |= c->is_const(1);
     }
     return slides && shared;
+  }
+
+  // Whether tiles of some places aren't too large, written out; lowers the number of places.
+  bool fits(int64_t channels, int64_t steps) {
+    const int64_t tiles = tiles_of_windows(w_.accumulate, channels, options_.target);
+    int64_t nodes = steps * count_nodes(guarded_.body, kMostNodes);
+    for (const Work& a : after_) {
+      nodes += count_nodes(a.body, kMostNodes) + count_nodes(a.offset, kMostNodes);
+    }
+    most_places_ = std::min(most_places_, kMostNodes / (tiles * nodes));
+    if (!in_bounds_) most_places_ = std::min(most_places_, kMostCheckedProducts / (tiles * steps));
+    return most_places_ >= kFewestPlaces;
   }
 
   // The places whose windows lie within x. Of conditions, those on the row alone are left.
@@ -212,6 +231,7 @@ class WindowSchedule {
   Ref<const Var> sum_;
   std::vector<Work> after_;
   const ScheduleOptions& options_;
+  const bool in_bounds_;
 
   Axis place_, channel_, step_;
   Guarded guarded_;
@@ -225,8 +245,8 @@ class WindowSchedule {
 }  // namespace
 
 StmtRef schedule_windows(Work w, const Ref<const Var>& sum, std::vector<Work> after,
-                         const ScheduleOptions& options) {
-  return WindowSchedule(std::move(w), sum, std::move(after), options).run();
+                         const ScheduleOptions& options, bool in_bounds) {
+  return WindowSchedule(std::move(w), sum, std::move(after), options, in_bounds).run();
 }
 
 }  // namespace tenon::loop

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "loop/schedule_agreement_testing.h"
+#include "loop/walk.h"
 #include "loop/word_product_testing.h"
 
 namespace tenon::loop {
@@ -124,6 +125,60 @@ TEST(Schedule, TilesOfWindowsAreWrittenOutWithinBounds) {
   for (const auto& [channels, kernel] : {std::pair{960, 3}, {58, 3}, {72, 5}, {120, 5}, {768, 7}}) {
     EXPECT_EQ(places_of_windows(f32, channels, kernel, options.target), 12);
   }
+}
+
+// A large product has tiles of fewer places or none, and so has one whose accesses are checked,
+// each of which makes basic blocks.
+TEST(Schedule, TilesOfLargeProductsOfWindowsAreFewer) {
+  ScheduleOptions options;
+  options.target = {64, 32};
+  const auto with_product = [](const ComputeRef& c, int64_t more_nodes, bool in_bounds) {
+    auto stage = make<Stage>(*c->stages[0]);
+    const auto& product = static_cast<const Binary&>(*stage->body);
+    ExprRef factor = product.a;
+    for (int64_t i = 0; i < more_nodes; ++i) factor = factor + product.b;
+    stage->body = factor * product.b;
+    auto changed = make<Compute>(*c);
+    changed->stages = {stage, c->stages[1]};
+    changed->in_bounds = in_bounds;
+    return changed;
+  };
+  const auto is_in_tiles = [&](const ComputeRef& c) {
+    return to_text(*lower(*c, "k", options)).find("total") == std::string::npos;
+  };
+  const auto nodes = [&](const ComputeRef& c) {
+    int64_t all = 0;
+    for_each_stmt(lower(*c, "k", options)->body, [&](const StmtRef& s) {
+      for (const ExprRef& e : direct_exprs(*s)) all += count_nodes(e, 1 << 20);
+    });
+    return all;
+  };
+  const ComputeRef wide = depthwise(Dim(9), Dim(56), 62, 3, 5, 1, 0),
+                   narrow = depthwise(Dim(9), Dim(56), 64, 3, 3, 1, 0);
+  EXPECT_TRUE(is_in_tiles(with_product(wide, 10, true)));
+  for (const int64_t more : {100, 1000, 5000}) {
+    EXPECT_LT(nodes(with_product(wide, more, true)), (1 << 18) + 100 * more) << more;
+  }
+  EXPECT_TRUE(is_in_tiles(with_product(narrow, 0, false)));
+  EXPECT_FALSE(is_in_tiles(with_product(wide, 0, false)));
+}
+
+// The same of words.
+TEST(Schedule, LargeWordsAreNotWrittenOut) {
+  const SlidingWords s = {5, 12, 8, 2, 2, 1, 0};
+  const ComputeRef c = sliding_words(s, Dim(s.rows));
+  const auto slides_with_weights = [&](int64_t more_nodes) {
+    auto stage = make<Stage>(*c->stages[0]);
+    const auto& dot = static_cast<const Binary&>(*stage->body);
+    ExprRef weights = dot.b;
+    for (int64_t i = 0; i < more_nodes; ++i) weights = weights + dot.b;
+    stage->body = binary(BinaryOp::kByteDot, dot.a, weights);
+    auto changed = make<Compute>(*c);
+    changed->stages = {stage, c->stages[1]};
+    return to_text(*lower(*changed, "k", {})).find("window") != std::string::npos;
+  };
+  EXPECT_TRUE(slides_with_weights(100));
+  EXPECT_FALSE(slides_with_weights(10'000));
 }
 
 // Sizes that no tensor has may stand in a file.

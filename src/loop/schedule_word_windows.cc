@@ -22,7 +22,8 @@ constexpr int64_t kMostStride = 3;   // one byte of the word before stays
 constexpr int64_t kMostWords = 32;   // of a window
 constexpr int64_t kMostVectors = 4;  // of channels at once
 constexpr int64_t kFewestLanes = 4;
-constexpr size_t kMostNodes = 200;  // of an expression that is compared with another
+constexpr size_t kMostNodes = 200;              // of an expression that is compared with another
+constexpr int64_t kMostWrittenNodes = 1 << 14;  // of all words, for a vector of channels
 
 ExprRef joined(const ExprRef& a, const ExprRef& b) {
   return binary(BinaryOp::kOr, a, b);
@@ -72,6 +73,9 @@ class WordWindowSchedule {
       const auto extent = a.extent.as_const();
       if (!extent || *extent < 1 || (words *= *extent) > kMostWords) return false;
     }
+    int64_t nodes = words * count_nodes(w_.body, kMostWrittenNodes);
+    for (const Work& a : after_) nodes += count_nodes(a.body, kMostWrittenNodes);
+    if (nodes > kMostWrittenNodes) return false;
     if (depends_on(weights_, place_.var) || !is_contiguous(w_.body)) return false;
     for (stride_ = 1; stride_ <= kMostStride; ++stride_) {
       for (const bool several : {true, false}) {

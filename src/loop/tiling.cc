@@ -91,20 +91,25 @@ bool is_read_in_order(DataType dtype, int64_t columns, const TargetFacts& target
          columns == tabled_panel(dtype, columns, target);
 }
 
+int64_t tiles_of_windows(DataType dtype, int64_t channels, const TargetFacts& target) {
+  constexpr int64_t kParts = 3;  // of a row
+  const int64_t left = channels % vector_lanes(dtype.bytes(), target);
+  return kParts * (1 + std::popcount(static_cast<uint64_t>(left)));
+}
+
 int64_t places_of_windows(DataType dtype, int64_t channels, int64_t steps,
                           const TargetFacts& target) {
   constexpr int64_t kMostSteps = 16;
-  // Tiles are written out, all places of all steps, for both ends of a row and what is between.
-  // This many products are enough for the most steps of whole vectors with 32 registers.
-  constexpr int64_t kMostProducts = 576, kParts = 3;
+  // Tiles are written out, all places of all steps. This many products are enough for the most
+  // steps of whole vectors with 32 registers.
+  constexpr int64_t kMostProducts = 576;
   const int64_t lanes = vector_lanes(dtype.bytes(), target);
-  // Channels that don't fill a vector have tiles of half its lanes, of a quarter, and so on. The
-  // last of an odd number would have a tile for itself, which takes as long as one of a vector.
+  // The last of an odd number of channels would have a tile for itself, which takes as long as one
+  // of a vector.
   if (channels < lanes || channels % 2 != 0 || steps < 2 || steps > kMostSteps) return 0;
-  const int64_t tiles = 1 + std::popcount(static_cast<uint64_t>(channels % lanes));
+  const int64_t tiles = tiles_of_windows(dtype, channels, target);
   // Sums stay in registers with an element of x for each and a vector of weights.
-  const int64_t places =
-      std::min(target.vector_registers * 3 / 8, kMostProducts / (kParts * steps * tiles));
+  const int64_t places = std::min(target.vector_registers * 3 / 8, kMostProducts / (steps * tiles));
   return places < kFewestPlaces ? 0 : places;
 }
 

@@ -51,6 +51,10 @@ std::optional<int64_t> worthwhile_panel(DataType dtype, int64_t columns, const T
 bool is_read_in_order(DataType dtype, int64_t columns, const TargetFacts& target);
 
 constexpr int64_t kFewestPlaces = 3;  // of a tile of windows
+// Tiles are written out for both ends of a row and what is between, in vectors and, where channels
+// don't fill the last, in vectors of half the lanes, of a quarter, and so on. How many tiles that
+// are.
+int64_t tiles_of_windows(DataType dtype, int64_t channels, const TargetFacts& target);
 // The most places of a tile for sums of such a type over windows of `steps` neighbours, each of
 // `channels` with weights of its own (schedule_windows.cc); 0 if these sizes don't suit tiles. A
 // size that does is not all that the schedule needs: a row must have several places, and windows

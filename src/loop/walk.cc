@@ -63,6 +63,18 @@ void post_order(const ExprRef& root, const std::function<void(const ExprRef&)>& 
   post_order(root, visit, &seen);
 }
 
+int64_t count_nodes(const ExprRef& root, int64_t most) {
+  Seen seen;
+  std::vector<const Expr*> open{root.get()};
+  while (!open.empty() && static_cast<int64_t>(seen.size()) < most) {
+    const Expr* e = open.back();
+    open.pop_back();
+    if (!seen.insert(e).second) continue;
+    for_operands(*e, [&](const ExprRef& operand) { open.push_back(operand.get()); });
+  }
+  return static_cast<int64_t>(seen.size());
+}
+
 ExprRef Rewriter::operator()(const ExprRef& root) {
   post_order(
       root,

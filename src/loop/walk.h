@@ -47,6 +47,9 @@ using Seen = std::unordered_set<const Expr*>;
 void post_order(const ExprRef& root, const std::function<void(const ExprRef&)>& visit, Seen* seen);
 void post_order(const ExprRef& root, const std::function<void(const ExprRef&)>& visit);
 
+// The number of nodes, counted up to `most`.
+int64_t count_nodes(const ExprRef& root, int64_t most);
+
 // Rebuilds expressions bottom-up. `leave` gets each node with rebuilt operands and returns its
 // replacement (the node itself to keep it). Results are cached between calls.
 class Rewriter {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "loop/walk.h"
+
 namespace tenon::loop {
 namespace {
 
@@ -23,8 +25,8 @@ class Estimate {
       }
       case StmtKind::kFor: {
         const auto& loop = static_cast<const For&>(s);
-        first_turn_[loop.var.get()] = value(*loop.begin);
-        const double turns = static_cast<double>(value(*loop.extent).value_or(1));
+        bind(*loop.var, value(loop.begin));
+        const double turns = static_cast<double>(value(loop.extent).value_or(1));
         return std::max(turns, 0.0) * of(*loop.body);
       }
       case StmtKind::kIf: {
@@ -34,7 +36,7 @@ class Estimate {
       }
       case StmtKind::kLet: {
         const auto& let = static_cast<const Let&>(s);
-        first_turn_[let.var.get()] = value(*let.value);
+        bind(*let.var, value(let.value));
         return of(*let.body);
       }
       case StmtKind::kAlloc:
@@ -44,7 +46,22 @@ class Estimate {
   }
 
  private:
-  std::optional<int64_t> value(const Expr& e) {
+  void bind(const Var& var, std::optional<int64_t> value) {
+    auto [it, is_new] = first_turn_.try_emplace(&var, value);
+    if (is_new || it->second == value) return;
+    // Sibling statements may bind the same variable: what follows from it no longer holds.
+    it->second = value;
+    known_.clear();
+    seen_.clear();
+  }
+
+  std::optional<int64_t> value(const ExprRef& root) {
+    post_order(
+        root, [&](const ExprRef& e) { known_[e.get()] = find_value(*e); }, &seen_);
+    return known_.at(root.get());
+  }
+
+  std::optional<int64_t> find_value(const Expr& e) const {
     switch (e.kind) {
       case ExprKind::kLiteral:
         return static_cast<const Literal&>(e).bits;
@@ -61,8 +78,8 @@ class Estimate {
     }
   }
 
-  std::optional<int64_t> binary_value(const Binary& e) {
-    const auto a = value(*e.a), b = value(*e.b);
+  std::optional<int64_t> binary_value(const Binary& e) const {
+    const auto a = known_.at(e.a.get()), b = known_.at(e.b.get());
     if (e.op == BinaryOp::kMin && (!a || !b)) return a ? a : b;
     if (!a || !b) return std::nullopt;
     int64_t result = 0;
@@ -86,6 +103,8 @@ class Estimate {
 
   const DimEnv& symbols_;
   std::unordered_map<const Var*, std::optional<int64_t>> first_turn_;
+  std::unordered_map<const Expr*, std::optional<int64_t>> known_;
+  Seen seen_;  // the keys of known_
 };
 
 }  // namespace

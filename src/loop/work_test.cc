@@ -37,5 +37,24 @@ TEST(Work, IsTheStoresOfAllTurns) {
             static_cast<double>(INT64_MAX) * static_cast<double>(INT64_MAX));
 }
 
+// A walk along every path would take 2^100 steps, and one on the native stack overflow it.
+TEST(Work, OfSizesThatShareTheirParts) {
+  auto c = buffer("c", f32, {Dim(1)});
+  auto i = var("i", i64);
+  const auto work = [&](const ExprRef& extent) {
+    const StmtRef one = put(c, {index(0)}, literal(f32, 0));
+    const StmtRef body = nest(i, index(0), extent, ForKind::kSerial, one);
+    return work_of(*kernel("k", {}, {c}, body), [](std::string_view) { return 3; });
+  };
+  const ExprRef n = dim_value(Dim::symbol("n"));
+  ExprRef shared = n, deep = n;
+  for (int64_t level = 1; level <= 100; ++level) {
+    shared = binary(BinaryOp::kMin, shared, binary(BinaryOp::kAdd, shared, index(level)));
+  }
+  EXPECT_EQ(work(shared), 3);
+  for (int level = 0; level < 200'000; ++level) deep = binary(BinaryOp::kMin, deep, n);
+  EXPECT_EQ(work(deep), 3);
+}
+
 }  // namespace
 }  // namespace tenon::loop

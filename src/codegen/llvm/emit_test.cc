@@ -413,6 +413,18 @@ TEST(Emit, SharedNodesAreComputedOnce) {
                         {numbers({16})}, {}, 1e-4);
 }
 
+// So does an index of lanes that are neighbours, of which the first alone is computed.
+TEST(Emit, SharedIndicesOfLanesAreComputedOnce) {
+  auto a = buffer("a", f32, {Dim(16)}), c = buffer("c", f32, {Dim(16)});
+  auto i = var("i", i64);
+  ExprRef place = i;
+  for (int level = 0; level < 60; ++level) place = (place + i) - place;
+  const StmtRef body = nest(i, index(0), index(16), ForKind::kVector, put(c, {i}, at(a, {place})));
+  auto k = make<Kernel>(*kernel("places", {a}, {c}, body));
+  k->in_bounds = true;
+  expect_as_evaluated(k, {numbers({16})}, {}, 0);
+}
+
 // Wherever an expression is, in loops of either kind: nothing recurses over it before this check.
 TEST(Emit, TooDeepNestingIsAnError) {
   auto a = buffer("a", f32, {Dim(8)}), b = buffer("b", i64, {Dim(1)}),

@@ -37,12 +37,12 @@ Value ExpressionWriter::value(const loop::Expr& e) {
     return it->second.value;
   }
   for (auto scope = memo_.rbegin(); scope != memo_.rend(); ++scope) {
-    auto it = scope->find(&e);
-    if (it != scope->end()) return it->second;
+    auto it = scope->values.find(&e);
+    if (it != scope->values.end()) return it->second;
   }
   const bool guarded = f_.lanes.mask != nullptr && facts_.can_fail(e) && !facts_.varies(e);
   Value result = guarded ? for_some_lane(e) : compute(e);
-  memo_.back()[&e] = result;
+  memo_.back().values[&e] = result;
   return result;
 }
 
@@ -135,10 +135,16 @@ Value ExpressionWriter::for_some_lane(const loop::Expr& e) {
 llvm::Value* ExpressionWriter::first_lane(const loop::Expr& e) {
   if (!facts_.varies(e)) return value(e).v;
   if (e.kind == ExprKind::kVar) return f_.env.vars.at(static_cast<const loop::Var*>(&e)).first_lane;
+  for (auto scope = memo_.rbegin(); scope != memo_.rend(); ++scope) {
+    auto it = scope->first_lanes.find(&e);
+    if (it != scope->first_lanes.end()) return it->second;
+  }
   const auto& binary = static_cast<const loop::Binary&>(e);
   llvm::Value* a = first_lane(*binary.a);
   llvm::Value* b = first_lane(*binary.b);
-  return operators_.integer_binary(binary, a, b);
+  llvm::Value* result = operators_.integer_binary(binary, a, b);
+  memo_.back().first_lanes[&e] = result;
+  return result;
 }
 
 MemoryWriter::Address ExpressionWriter::address(const loop::Buffer& buffer,

@@ -15,6 +15,11 @@
 namespace tenon::codegen {
 
 class ExpressionWriter {
+  struct Memo {
+    std::unordered_map<const loop::Expr*, Value> values;
+    std::unordered_map<const loop::Expr*, llvm::Value*> first_lanes;
+  };
+
  public:
   ExpressionWriter(FunctionWriter& f, Facts& facts, MemoryWriter& memory)
       : f_(f), b_(f.b), facts_(facts), memory_(memory), operators_(f, facts) {}
@@ -29,7 +34,7 @@ class ExpressionWriter {
     Scope& operator=(const Scope&) = delete;
 
    private:
-    std::vector<std::unordered_map<const loop::Expr*, Value>>& memo_;
+    std::vector<Memo>& memo_;
   };
 
   // Evaluates `e` in a scope of its own.
@@ -59,7 +64,7 @@ class ExpressionWriter {
   Facts& facts_;
   MemoryWriter& memory_;
   OperatorWriter operators_;
-  std::vector<std::unordered_map<const loop::Expr*, Value>> memo_;  // innermost scope last
+  std::vector<Memo> memo_;  // innermost scope last
 };
 
 }  // namespace tenon::codegen

@@ -16,13 +16,6 @@ namespace {
 
 constexpr int64_t kMaxLanes = 64;
 
-// Whether it consists only of literals and sizes.
-bool is_size(const loop::Expr& e) {
-  if (e.kind == ExprKind::kLiteral || e.kind == ExprKind::kDimValue) return true;
-  return e.kind == ExprKind::kBinary && is_size(*static_cast<const loop::Binary&>(e).a) &&
-         is_size(*static_cast<const loop::Binary&>(e).b);
-}
-
 }  // namespace
 
 std::optional<unsigned> vector_width(const loop::For& loop) {
@@ -111,6 +104,16 @@ bool Facts::can_fail(const loop::Expr& e) {
   }
   loop::for_operands(e, [&](const loop::ExprRef& a) { result = can_fail(*a) || result; });
   return can_fail_[&e] = result;
+}
+
+bool Facts::is_size(const loop::Expr& e) {
+  if (e.kind == ExprKind::kLiteral || e.kind == ExprKind::kDimValue) return true;
+  if (e.kind != ExprKind::kBinary) return false;
+  if (auto known = is_size_.find(&e); known != is_size_.end()) return known->second;
+  const auto& b = static_cast<const loop::Binary&>(e);
+  const bool result = is_size(*b.a) && is_size(*b.b);
+  is_size_[&e] = result;
+  return result;
 }
 
 bool Facts::nonnegative(const loop::Expr& e) {

@@ -62,6 +62,7 @@ class Facts {
   };
   void define(const loop::Var& var, Definition definition);
   const loop::Expr* let_value(const loop::Var& var) const;  // null for a loop variable
+  bool is_size(const loop::Expr& e);                        // consists only of literals and sizes
   bool find_nonnegative(const loop::Expr& e);
   std::optional<int64_t> find_lane_stride(const loop::Expr& e);
   int64_t first_lane_multiple(const loop::Expr& e, int levels);
@@ -71,7 +72,7 @@ class Facts {
   bool is_scheduled_ = false;
   std::unordered_map<const loop::Buffer*, unsigned> lanes_of_;
   std::unordered_map<const loop::Var*, Definition> definitions_;
-  std::unordered_map<const loop::Expr*, bool> can_fail_, nonnegative_;
+  std::unordered_map<const loop::Expr*, bool> can_fail_, is_size_, nonnegative_;
 
   VectorLoop vector_;
   std::unordered_map<const loop::Expr*, bool> varies_;

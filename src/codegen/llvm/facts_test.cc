@@ -47,6 +47,15 @@ TEST(Facts, IndexArithmeticIsNonnegativeInBounds) {
   }
 }
 
+// A walk along every path to the shared parts would take 2^100 steps.
+TEST(Facts, OfSizesThatShareTheirParts) {
+  const KernelRef k = empty_kernel();
+  Facts facts(*k);
+  ExprRef size = binary(BinaryOp::kDiv, dim_value(Dim::symbol("n")), index(2));
+  for (int level = 0; level < 100; ++level) size = size * (size + index(1));
+  EXPECT_TRUE(facts.nonnegative(*size));
+}
+
 TEST(Facts, AVariableThatIsBoundAgainIsKnownByItsLastValue) {
   const KernelRef k = empty_kernel();
   Facts facts(*k);

@@ -13,10 +13,25 @@ using loop::ExprKind;
 using loop::ForKind;
 using loop::StmtKind;
 
-std::optional<int64_t> WorkCount::at_most(const loop::Expr& e) const {
+void WorkCount::bind(const loop::Var& var, std::optional<int64_t> most) {
+  auto [it, is_new] = bounds_of_vars_.try_emplace(&var, most);
+  if (is_new || it->second == most) return;
+  // Sibling statements may bind the same variable: bounds that follow from it no longer hold.
+  it->second = most;
+  bounds_.clear();
+}
+
+std::optional<int64_t> WorkCount::at_most(const loop::Expr& e) {
+  if (auto known = bounds_.find(&e); known != bounds_.end()) return known->second;
+  const auto bound = find_bound(e);
+  bounds_[&e] = bound;
+  return bound;
+}
+
+std::optional<int64_t> WorkCount::find_bound(const loop::Expr& e) {
   if (e.kind == ExprKind::kVar) {
-    auto known = at_most_.find(static_cast<const loop::Var*>(&e));
-    return known == at_most_.end() ? std::nullopt : std::optional(known->second);
+    auto known = bounds_of_vars_.find(static_cast<const loop::Var*>(&e));
+    return known == bounds_of_vars_.end() ? std::nullopt : known->second;
   }
   if (e.kind == ExprKind::kLiteral) return static_cast<const loop::Literal&>(e).bits;
   if (e.kind != ExprKind::kBinary) return std::nullopt;
@@ -42,8 +57,9 @@ WorkCount::Work WorkCount::work_of(const loop::Stmt& s) {
   if (auto known = known_.find(&s); known != known_.end()) return known->second;
   if (s.kind == StmtKind::kLet) {
     const auto& let = static_cast<const loop::Let&>(s);
-    at_most_.erase(let.var.get());
-    if (const auto most = at_most(*let.value)) at_most_[let.var.get()] = *most;
+    bind(*let.var, at_most(*let.value));
+  } else if (s.kind == StmtKind::kFor) {
+    bind(*static_cast<const loop::For&>(s).var, std::nullopt);
   }
   int64_t own = s.kind == StmtKind::kStore ? loop::kSimpleCost : 0;
   for (const loop::ExprRef& e : loop::direct_exprs(s)) own += loop::cost(e);

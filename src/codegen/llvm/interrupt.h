@@ -37,12 +37,15 @@ class WorkCount {
 
  private:
   // An upper bound of an i64, if a constant one is easy to find.
-  std::optional<int64_t> at_most(const loop::Expr& e) const;
+  std::optional<int64_t> at_most(const loop::Expr& e);
+  std::optional<int64_t> find_bound(const loop::Expr& e);
+  void bind(const loop::Var& var, std::optional<int64_t> most);
 
   FunctionWriter& f_;
   llvm::AllocaInst* left_ = nullptr;  // work left until the next poll
   std::unordered_map<const loop::Stmt*, Work> known_;
-  std::unordered_map<const loop::Var*, int64_t> at_most_;  // of let variables
+  std::unordered_map<const loop::Var*, std::optional<int64_t>> bounds_of_vars_;
+  std::unordered_map<const loop::Expr*, std::optional<int64_t>> bounds_;
 };
 
 }  // namespace tenon::codegen

@@ -33,7 +33,7 @@ class WorkEstimate {
         const auto& loop = static_cast<const loop::For&>(s);
         llvm::Value* extent = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax,
                                                        size_or_guess(*loop.extent), b_.getInt64(0));
-        guesses_[loop.var.get()] = size_or_guess(*loop.begin);
+        bind(*loop.var, size_or_guess(*loop.begin));
         llvm::Value* product = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smul_with_overflow, extent,
                                                         work_of(*loop.body));
         llvm::Value* most = b_.getInt64(kWorthThreads);
@@ -47,7 +47,7 @@ class WorkEstimate {
       }
       case StmtKind::kLet: {
         const auto& let = static_cast<const loop::Let&>(s);
-        guesses_[let.var.get()] = size_or_guess(*let.value);
+        bind(*let.var, size_or_guess(*let.value));
         return work_of(*let.body);
       }
       default: {
@@ -65,9 +65,24 @@ class WorkEstimate {
     return constant && constant->isZero();
   }
 
+  void bind(const loop::Var& var, llvm::Value* guess) {
+    auto [it, is_new] = guesses_.try_emplace(&var, guess);
+    if (is_new || it->second == guess) return;
+    // Sibling statements may bind the same variable: what was computed from it no longer holds.
+    it->second = guess;
+    known_.clear();
+  }
+
   // The value of an i64 in the first iteration of every enclosing loop, or a guess if it isn't
   // known.
   llvm::Value* size_or_guess(const loop::Expr& e) {
+    if (auto known = known_.find(&e); known != known_.end()) return known->second;
+    llvm::Value* result = find_size_or_guess(e);
+    known_[&e] = result;
+    return result;
+  }
+
+  llvm::Value* find_size_or_guess(const loop::Expr& e) {
     switch (e.kind) {
       case ExprKind::kLiteral:
         return b_.getInt64(static_cast<uint64_t>(static_cast<const loop::Literal&>(e).bits));
@@ -108,6 +123,7 @@ class WorkEstimate {
   FunctionWriter& f_;
   Builder& b_;
   std::unordered_map<const loop::Var*, llvm::Value*> guesses_;  // of the loop's variables
+  std::unordered_map<const loop::Expr*, llvm::Value*> known_;   // computed from them
 };
 
 }  // namespace
