@@ -69,7 +69,7 @@ class Limits:
     - ``memory``: bytes of stack, tensors and other values; by default what the machine or container has, so that a
       mistyped size is an error, and with ``math.inf`` none
     - ``depth``: nested calls within the program
-    - ``stack``: bytes of registers
+    - ``stack``: bytes of registers; fewer than 64 KiB count as 64 KiB
     """
 
     fuel: int | None = None

@@ -17,7 +17,6 @@
 #include "vm/interp/dispatch.h"
 #include "vm/interp/match_values.h"
 #include "vm/interp/outputs.h"
-#include "vm/isa/signature_match.h"
 
 namespace tenon::vm {
 namespace {
@@ -383,8 +382,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
     for (const AnyView& argument : args) {
       Any value = admitted(argument);
       if (code.has_unmatched) {
-        const std::vector<Param>& params = program.function_unit(code).params;
-        round_floats(params[static_cast<size_t>(to - base)].type, &value);
+        program.conform(code, static_cast<size_t>(to - base), &value);
       }
       *to++ = value.leak();
       top_ = to;

@@ -20,6 +20,7 @@
 #include "vm/interp/idle_machines.h"
 #include "vm/interp/op.h"
 #include "vm/interp/values.h"
+#include "vm/isa/function_places.h"
 
 namespace tenon::vm {
 
@@ -98,6 +99,8 @@ class Program : public Object {
     return idle_.call(*this, code, captures, args, account, outputs);
   }
 
+  // Where an op comes from; empty if that isn't known.
+  Span span_of(const Op* op) const;
   // A backtrace line for an op: "fused_add at net.tn:12:3, instruction 17: call_packed".
   std::string frame_text(const Op* op) const;
   // Where the function's instruction at that offset comes from; null if the file doesn't tell.
@@ -117,6 +120,10 @@ class Program : public Object {
       fail_arity(code, captures, arguments, kind);
   }
 
+  // Makes an argument for that parameter of its type, where the function's code doesn't
+  // (FunctionCode::has_unmatched): rounds floats, makes functions of the host check their results.
+  void conform(const FunctionCode& code, size_t param, Any* argument) const;
+
   // Replaces a packed function, for all machines from their next call on.
   void replace_packed(uint32_t index, Function function) const;
 
@@ -129,6 +136,7 @@ class Program : public Object {
   void use_libraries(const ProgramOptions& options);
   void open_kernels(const ProgramOptions& options);
   void link_packed(const ProgramOptions& options);
+  void find_functions();
   // What calls of the file's packed function of that name run; null if it is missing.
   std::unique_ptr<PackedTarget> kernel_target(const std::string& name) const;
   std::unique_ptr<PackedTarget> function_target(const std::string& name,
@@ -148,6 +156,8 @@ class Program : public Object {
   bool trusted_ = true;
   uint64_t number_;
   DecodedCode decoded_;
+  std::shared_ptr<const FunctionPlaces> functions_in_;
+  std::vector<std::vector<uint32_t>> in_parameters_;  // numbers there, by function and parameter
   mutable std::unique_ptr<PackedSlot[]> slots_;
   Ref<KernelObject> kernels_;
   const CodeTable* compiled_ = nullptr;  // of kernels_
