@@ -9,8 +9,6 @@
 #include <thread>
 
 #include "device/parallel.h"
-#include "object/array.h"
-#include "object/cell.h"
 #include "object/library.h"
 #include "object/registry.h"
 #include "object/shape.h"
@@ -92,77 +90,6 @@ ProgramOptions host() {
 TEST(Closure, IsCalledBackOnTheCurrentMachine) {
   Machine m(program_of(assemble(kProgram), host()));
   EXPECT_EQ(m.call("through_host", 2, 3).as<int64_t>(), 5);
-}
-
-constexpr char kFunctionValues[] = R"(
-type many[T] { Few, More(T, many[T]) }
-func @number(f: fn(i64) -> i8) -> i8 {
-  tail_call_closure %0, 5
-}
-func @sized(f: fn(tensor[2*n; f32]) -> (tensor[2*n; f32], i64), x: tensor[*; f32]) -> any {
-  %0 = call_closure %0, %1
-  ret %0
-}
-func @in_list(l: many[(i64, fn(i64) -> i8)]) -> i8 {
-  %0 = get_field %0, 0
-  %0 = get_field %0, 1
-  tail_call_closure %0, 5
-}
-func @twice(f: fn(i64) -> fn(i64) -> many[fn(i64) -> i8]) -> i8 {
-  %0 = call_closure %0, 5
-  %0 = call_closure %0, 5
-  %0 = get_field %0, 0
-  tail_call_closure %0, 5
-}
-)";
-
-// A function of the host that returns the value.
-Any returning(Any value) {
-  return Any(
-      Function::from_packed([value](const AnyView*, int32_t, Any* result) { *result = value; }));
-}
-
-TEST(FunctionValue, OfTheHostReturnsWhatItsTypeSays) {
-  Machine m(program_of(assemble(kFunctionValues)));
-  EXPECT_EQ(m.call("number", returning(Any(-128))).as<int64_t>(), -128);
-  EXPECT_EQ(failure_of([&] { m.call("number", returning(Any(1000))); }),
-            "error: the result of a function of the host doesn't fit its declared type\n"
-            "  found     1000\n"
-            "  expected  i8\n"
-            "  at number, instruction 0: tail_call_closure");
-}
-
-TEST(FunctionValue, ReturnsTensorsOfTheSizesOfItsArguments) {
-  Machine m(program_of(assemble(kFunctionValues)));
-  const auto sized = [&](std::vector<int64_t> dims) {
-    const Any result(Array<Any>{Any(Tensor::empty(dims, f32)), Any(1)});
-    return failure_of([&] { m.call("sized", returning(result), Tensor::empty({{6}}, f32)); });
-  };
-  EXPECT_EQ(sized({6}), "no error");
-  EXPECT_THAT(sized({7}), HasSubstr("result 0 of a function of the host doesn't fit"));
-  EXPECT_THAT(sized({7}), HasSubstr("expected  tensor[2*n=6; f32]"));
-}
-
-TEST(FunctionValue, IsFoundInWhatTheHostGives) {
-  Machine m(program_of(assemble(kFunctionValues)));
-  const Any few(CellObj::of(0, size_t{0}));
-  const auto list = [&](Any first) { return Any(CellObj::of(1, std::vector<Any>{first, few})); };
-  const auto pair = [](Any f) { return Any(Array<Any>{Any(1), f}); };
-  EXPECT_EQ(m.call("in_list", list(pair(returning(Any(7))))).as<int64_t>(), 7);
-  EXPECT_THAT(failure_of([&] { m.call("in_list", list(pair(returning(Any(1000))))); }),
-              HasSubstr("function of the host"));
-  const auto twice = [&](Any last) { return returning(returning(list(returning(last)))); };
-  EXPECT_EQ(m.call("twice", twice(Any(7))).as<int64_t>(), 7);
-  EXPECT_THAT(failure_of([&] { m.call("twice", twice(Any(1000))); }),
-              HasSubstr("function of the host"));
-}
-
-TEST(FunctionValue, OfALongListTakesNoNativeStack) {
-  Machine m(program_of(assemble(kFunctionValues)));
-  Any list(CellObj::of(0, size_t{0}));
-  const Any pair(Array<Any>{Any(1), returning(Any(7))});
-  for (int i = 0; i < 300'000; ++i) list = Any(CellObj::of(1, std::vector<Any>{pair, list}));
-  EXPECT_EQ(m.call("in_list", list).as<int64_t>(), 7);
 }
 
 TEST(Closure, OutlivesItsMachineAndRunsOnAnIdleOne) {

@@ -17,6 +17,7 @@
 #include "vm/interp/dispatch.h"
 #include "vm/interp/match_values.h"
 #include "vm/interp/outputs.h"
+#include "vm/isa/signature_match.h"
 
 namespace tenon::vm {
 namespace {
@@ -382,7 +383,8 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
     for (const AnyView& argument : args) {
       Any value = admitted(argument);
       if (code.has_unmatched) {
-        program.conform(code, static_cast<size_t>(to - base), &value);
+        const std::vector<Param>& params = program.function_unit(code).params;
+        round_floats(params[static_cast<size_t>(to - base)].type, &value);
       }
       *to++ = value.leak();
       top_ = to;

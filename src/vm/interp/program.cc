@@ -12,7 +12,6 @@
 #include "vm/interp/decode.h"
 #include "vm/interp/machine.h"
 #include "vm/isa/operand_index.h"
-#include "vm/isa/signature_match.h"
 
 namespace tenon::vm {
 namespace {
@@ -166,26 +165,7 @@ void Program::link(const ProgramOptions& options) {
   open_kernels(options);
   link_packed(options);
   decoded_ = predecode(unit_, {slots_.get(), unit_.packed.size()});
-  find_functions();
   prepares_ = calls_kernels(unit_) || !libraries_.used.empty();
-}
-
-void Program::find_functions() {
-  const std::shared_ptr<FunctionPlaces> places = FunctionPlaces::of(unit_.types);
-  charge(unit_.functions.size() * sizeof in_parameters_.front());
-  in_parameters_.resize(unit_.functions.size());
-  for (const FunctionCode& code : decoded_.functions) {
-    if (!code.has_unmatched) continue;
-    for (const Param& param : function_unit(code).params) {
-      in_parameters_[code.index].push_back(places->add(param.type));
-    }
-  }
-  functions_in_ = places;
-}
-
-void Program::conform(const FunctionCode& code, size_t param, Any* argument) const {
-  round_floats(function_unit(code).params[param].type, argument);
-  functions_in_->check_results(in_parameters_[code.index][param], argument);
 }
 
 void Program::use_libraries(const ProgramOptions& options) {

@@ -20,7 +20,6 @@
 #include "vm/interp/idle_machines.h"
 #include "vm/interp/op.h"
 #include "vm/interp/values.h"
-#include "vm/isa/function_places.h"
 
 namespace tenon::vm {
 
@@ -120,10 +119,6 @@ class Program : public Object {
       fail_arity(code, captures, arguments, kind);
   }
 
-  // Makes an argument for that parameter of its type, where the function's code doesn't
-  // (FunctionCode::has_unmatched): rounds floats, makes functions of the host check their results.
-  void conform(const FunctionCode& code, size_t param, Any* argument) const;
-
   // Replaces a packed function, for all machines from their next call on.
   void replace_packed(uint32_t index, Function function) const;
 
@@ -136,7 +131,6 @@ class Program : public Object {
   void use_libraries(const ProgramOptions& options);
   void open_kernels(const ProgramOptions& options);
   void link_packed(const ProgramOptions& options);
-  void find_functions();
   // What calls of the file's packed function of that name run; null if it is missing.
   std::unique_ptr<PackedTarget> kernel_target(const std::string& name) const;
   std::unique_ptr<PackedTarget> function_target(const std::string& name,
@@ -156,8 +150,6 @@ class Program : public Object {
   bool trusted_ = true;
   uint64_t number_;
   DecodedCode decoded_;
-  std::shared_ptr<const FunctionPlaces> functions_in_;
-  std::vector<std::vector<uint32_t>> in_parameters_;  // numbers there, by function and parameter
   mutable std::unique_ptr<PackedSlot[]> slots_;
   Ref<KernelObject> kernels_;
   const CodeTable* compiled_ = nullptr;  // of kernels_

@@ -7,7 +7,6 @@
 #include "support/failures.h"
 #include "support/text.h"
 #include "vm/interp/machine.h"
-#include "vm/interp/match_values.h"
 #include "vm/interp/outputs.h"
 
 namespace tenon::vm {
@@ -70,14 +69,9 @@ Function ClosureObj::bound(std::span<const AnyView> args) const {
     throw_misuse("more arguments are bound than the function has parameters", cat(args.size()),
                  cat("at most ", open));
   }
-  if (code->has_unmatched) check_unmatched(owner.function_unit(*code), size, args, owner.name());
   auto made = of(owner, *code, size + args.size(), account);
   auto to = std::ranges::copy(captures(), made->captures().begin()).out;
-  for (size_t i = 0; i < args.size(); ++i) {
-    *to = admit(args[i]);
-    if (code->has_unmatched) owner.conform(*code, size + i, &*to);
-    ++to;
-  }
+  for (const AnyView& arg : args) *to++ = admit(arg);
   return Function::adopt(std::move(made));
 }
 

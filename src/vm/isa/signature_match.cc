@@ -132,9 +132,7 @@ void throw_misfit(ErrorKind kind, std::string_view what, const SignatureType& ty
 
 std::string returned_text(std::string_view function, int64_t part, std::string_view what) {
   const std::string which = part < 0 ? "the result" : cat("result ", part);
-  const std::string of =
-      function.empty() ? "a function of the host" : cat("function '", printable(function), "'");
-  return cat(which, " of ", of, " ", what);
+  return cat(which, " of function '", printable(function), "' ", what);
 }
 
 void require_returned(std::string_view function, const SignatureType& type, const AnyView& value,

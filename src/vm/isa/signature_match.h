@@ -42,7 +42,7 @@ std::string found_text(const SignatureType& type, const AnyView& value);
                                const AnyView& value);
 
 // "result 1 of function 'f' doesn't fit its declared type": `what` are the last words, and `part`
-// the result's number, -1 for a function's only one. One without a name is a function of the host.
+// the result's number, -1 for a function's only one.
 std::string returned_text(std::string_view function, int64_t part, std::string_view what);
 inline constexpr char kMisfitsDeclaration[] = "doesn't fit its declared type";
 // Throws Runtime with this text if the value doesn't fit the type, or a part of a tuple its part's.
