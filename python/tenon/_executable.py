@@ -104,6 +104,12 @@ def _count(name: str, value: int | None, least: int) -> int:
     return operator.index(value)
 
 
+def _few(names: list[str]) -> str:
+    """The first of the names, and how many more there are."""
+    shown = 4
+    return ", ".join(names[:shown]) + (f", and {len(names) - shown} more" if len(names) > shown else "")
+
+
 class _Functions:
     """The functions of a program, created on first use."""
 
@@ -586,8 +592,9 @@ class VirtualMachine(_Functions):
         missing = [name for name in names[len(args) :] if name not in kwargs]
         if len(args) > len(names) or unknown or missing:
             raise TypeError(
-                f"'{function}' takes {self.executable.signature(function)}"
-                + (f"; missing: {', '.join(missing)}" if missing else "")
-                + (f"; not a parameter, or given twice: {', '.join(unknown)}" if unknown else "")
+                f"{len(args) + len(kwargs)} arguments for the {len(names)} parameters of '{function}'"
+                + (f"; missing: {_few(missing)}" if missing else "")
+                + (f"; not a parameter, or given twice: {_few(unknown)}" if unknown else "")
+                + f"; the parameters are: {_few(names) or 'none'}"
             )
         return args + tuple(kwargs[name] for name in names[len(args) :])
