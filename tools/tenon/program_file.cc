@@ -308,8 +308,7 @@ std::vector<std::string> definitions_in(const FunctionSignature& signature) {
 
 void show_line_of_program(const driver::Source& source, Error* error) {
   if (source.kind != driver::SourceKind::Program) return;
-  Span span = error->span();
-  if (span.file != source.name) span = innermost_place(*error, source.name);
+  const Span span = error->span().empty() ? innermost_place(*error, source.name) : error->span();
   if (span.file == source.name) graph::show_line(error, source.content(), span);
 }
 
