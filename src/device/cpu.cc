@@ -3,8 +3,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "support/pages.h"
-
 namespace tenon {
 
 namespace {
@@ -18,9 +16,7 @@ void* allocate(int32_t, size_t bytes, size_t alignment) {
   size_t rounded;  // aligned_alloc requires a multiple of the alignment
   if (__builtin_add_overflow(bytes, alignment - 1, &rounded)) return nullptr;
   rounded &= ~(alignment - 1);
-  void* const memory = std::aligned_alloc(alignment, rounded ? rounded : alignment);
-  if (memory) use_large_pages(memory, rounded);
-  return memory;
+  return std::aligned_alloc(alignment, rounded ? rounded : alignment);
 }
 
 void free_memory(int32_t, void* memory, size_t) {

@@ -10,7 +10,6 @@
 
 #include "support/failures.h"
 #include "support/memory_file.h"
-#include "support/pages.h"
 #include "support/text.h"
 #include "vm/executable/code_hash.h"
 #include "vm/executable/cpu_features.h"
@@ -106,7 +105,6 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   }
   CpuFeatureSet needed;
   std::memcpy(needed.data(), table->cpu_features, sizeof table->cpu_features);
-  populate_pages(reinterpret_cast<const void*>(loaded->l_addr), elf.size());
   auto missing = missing_cpu_features(cpu_feature_names(needed));
   if (!missing.empty()) {
     throw failure(ErrorKind::Unsupported, cat(name, " needs CPU features that this machine lacks"),

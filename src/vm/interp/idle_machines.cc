@@ -15,32 +15,16 @@ IdleMachines::IdleMachines() {
 
 IdleMachines::~IdleMachines() = default;
 
-// A machine that works for an account meanwhile.
-class IdleMachines::Lent {
- public:
-  Lent(const IdleMachines& from, const Program& program, const Ref<const Account>& account)
-      : from_(from), machine_(from.take(program)) {
-    machine_->work_for(account);
-  }
-  ~Lent() { from_.give_back(std::move(machine_)); }
-  Lent(const Lent&) = delete;
-  Lent& operator=(const Lent&) = delete;
-
-  Machine* operator->() const { return machine_.get(); }
-
- private:
-  const IdleMachines& from_;
-  std::unique_ptr<Machine> machine_;
-};
-
 Any IdleMachines::call(const Program& program, const FunctionCode& code,
                        std::span<const Any> captures, std::span<const AnyView> args,
                        const Ref<const Account>& account, Outputs* outputs) const {
-  return Lent(*this, program, account)->call_code(program, code, captures, args, *account, outputs);
-}
-
-void IdleMachines::prepare(const Program& program, const Ref<const Account>& account) const {
-  Lent(*this, program, account)->prepare_calls();
+  struct Lent {
+    const IdleMachines& from;
+    std::unique_ptr<Machine> machine;
+    ~Lent() { from.give_back(std::move(machine)); }
+  } lent{*this, take(program)};
+  lent.machine->work_for(account);
+  return lent.machine->call_code(program, code, captures, args, *account, outputs);
 }
 
 std::unique_ptr<Machine> IdleMachines::take(const Program& program) const {

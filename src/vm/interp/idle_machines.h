@@ -29,12 +29,8 @@ class IdleMachines {
   Any call(const Program& program, const FunctionCode& code, std::span<const Any> captures,
            std::span<const AnyView> args, const Ref<const Account>& account,
            Outputs* outputs) const;
-  // Prepares the program's calls on the machine that the next call takes.
-  void prepare(const Program& program, const Ref<const Account>& account) const;
 
  private:
-  class Lent;
-
   std::unique_ptr<Machine> take(const Program& program) const;
   void give_back(std::unique_ptr<Machine> machine) const noexcept;
 

@@ -200,9 +200,9 @@ func @main(x: tensor[1048576; f32]) -> any {
   };
   Limits limits;
   limits.threads = 1;
-  const Function main = program->function("main", limits);
+  Machine machine(program, limits);
   const auto before = faults();
-  const Any result = main(x);
+  const Any result = machine.call("main", x);
   EXPECT_LT(faults() - before, 256);  // of pages of 4 KB, for 8 MB
   EXPECT_EQ(result.as<Tensor>().data_as<float>()[1 << 19], 4);
 }

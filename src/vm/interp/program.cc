@@ -165,7 +165,6 @@ void Program::link(const ProgramOptions& options) {
   open_kernels(options);
   link_packed(options);
   decoded_ = predecode(unit_, {slots_.get(), unit_.packed.size()});
-  prepares_ = calls_kernels(unit_) || !libraries_.used.empty();
 }
 
 void Program::use_libraries(const ProgramOptions& options) {
@@ -332,9 +331,9 @@ std::string Program::frame_text(const Op* op) const {
 
 Function Program::function(std::string_view name, const Limits& limits) const {
   const FunctionCode& code = decoded_.functions[exported(name)];
-  auto account = Account::of(Machine::checked(limits), make<RunningCalls>());
-  if (begins_preparing(limits.threads)) idle_.prepare(*this, account);
-  return Function::adopt(ClosureObj::of(*this, code, 0, std::move(account)));
+  prepare(limits);
+  return Function::adopt(
+      ClosureObj::of(*this, code, 0, Account::of(Machine::checked(limits), make<RunningCalls>())));
 }
 
 namespace {
@@ -346,7 +345,13 @@ uint64_t bit_of(int32_t threads) {
 }  // namespace
 
 bool Program::needs_no_preparation(int32_t threads) const {
-  return !prepares_ || (prepared_.load(std::memory_order_relaxed) & bit_of(threads));
+  return (prepared_.load(std::memory_order_relaxed) & bit_of(threads)) ||
+         (libraries_.used.empty() && !calls_kernels(unit_));
+}
+
+[[gnu::cold]] void Program::prepare(const Limits& limits) const {
+  if (needs_no_preparation(limits.threads)) return;
+  Machine(Ref<Program>(const_cast<Program*>(this)), limits);  // prepares as it is made
 }
 
 [[gnu::cold]] bool Program::begins_preparing(int32_t threads) const {

@@ -125,6 +125,8 @@ class Program : public Object {
                                ErrorKind kind) const;
   static Ref<Program> read(const Ref<FileBytes>& file, const ProgramOptions& options);
   void link(const ProgramOptions& options);
+  // Makes calls under those limits ready, as a machine does.
+  void prepare(const Limits& limits) const;
   void refuse_native() const;
   void use_libraries(const ProgramOptions& options);
   void open_kernels(const ProgramOptions& options);
@@ -154,7 +156,6 @@ class Program : public Object {
   mutable std::mutex mutex_;             // guards targets_
   // Targets live as long as the Program: a machine may still be running a replaced one.
   mutable std::vector<std::unique_ptr<PackedTarget>> targets_;
-  bool prepares_ = false;                      // whether there is anything to prepare
   mutable std::atomic<uint64_t> prepared_{0};  // a bit for each number of threads
   IdleMachines idle_;                          // destroyed first: machines refer to the code
 };
