@@ -67,6 +67,8 @@ class Builder {
   Operand function(std::string_view self_name, const std::vector<std::string>& names,
                    const std::vector<TypeRef>& types, TypeRef result, const LoopBody& body);
 
+  // What `bind` would infer, where the builder stands.
+  Inferred infer(const ExprRef& value);
   // Binds a right-hand side and infers its type; `hint` is the variable's name. Blocks within it
   // must have been made by begin_block and finish_block.
   Operand bind(ExprRef value, std::string_view hint = "");
@@ -120,7 +122,6 @@ class Builder {
     std::vector<const Expr*> matched;  // keys of elements_ added in this block
   };
 
-  Inferred infer(const ExprRef& value);
   VarRef push(ExprRef value, TypeRef type, std::string_view hint);
   void push_checks(const std::vector<Ref<const Check>>& conditions);
   void leave_block();

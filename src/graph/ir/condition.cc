@@ -1,6 +1,10 @@
 #include "graph/ir/condition.h"
 
+#include <algorithm>
+
+#include "graph/ir/infer_match_shape.h"
 #include "graph/ir/name_text.h"
+#include "graph/ir/walk.h"
 
 namespace tenon::graph {
 
@@ -33,6 +37,22 @@ bool refuted(CheckKind kind, const Dim& a, const Dim& b) {
       return a.is_const() && b.is_const() && !proved(kind, a, b);
   }
   return false;
+}
+
+bool may_hold(const Block& block) {
+  return std::ranges::all_of(block.bindings, [](const Ref<const Binding>& binding) {
+    const ExprRef& value = binding->value;
+    if (const auto* check = value.as<Check>()) {
+      return !refuted(check->kind, check->left, check->right);
+    }
+    if (const auto* match = value.as<MatchShape>()) {
+      const std::optional<Array<Dim>> known = known_sizes(*match);
+      return !known || may_match(*known, match->dims);
+    }
+    bool inner = true;
+    for_each_block(value, [&](const BlockRef& b) { inner = inner && may_hold(*b); });
+    return inner;
+  });
 }
 
 std::string condition_text(CheckKind kind, const Dim& left, const Dim& right) {

@@ -11,6 +11,9 @@ namespace tenon::graph {
 std::string check_key(CheckKind kind, const Dim& left, const Dim& right);
 bool proved(CheckKind kind, const Dim& left, const Dim& right);
 bool refuted(CheckKind kind, const Dim& left, const Dim& right);
+// False if a condition that the block checks, or a match_shape in it, certainly fails. A pass that
+// learns sizes leaves such a block as it is: that is to be an error only when it runs.
+bool may_hold(const Block& block);
 // "n == 2*m"
 std::string condition_text(CheckKind kind, const Dim& left, const Dim& right);
 

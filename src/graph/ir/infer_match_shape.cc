@@ -14,9 +14,7 @@ void require_rank(size_t rank) {
 }
 
 void refute(const Array<Dim>& known, const Array<Dim>& stated, const TypeRef& t) {
-  bool differ = known.size() != stated.size();
-  for (size_t i = 0; !differ && i < known.size(); ++i) differ = proves_differ(known[i], stated[i]);
-  if (!differ) return;
+  if (may_match(known, stated)) return;
   throw Error(ErrorKind::Usage, "the value can't match")
       .found(to_text(t))
       .expected(dims_text(stated));
@@ -87,6 +85,25 @@ TypeRef match_elements(const TypeRef& t, const Array<Dim>& elements) {
 }
 
 }  // namespace
+
+std::optional<Array<Dim>> known_sizes(const MatchShape& e) {
+  const TypeRef type = type_of(e.value);
+  if (const auto* shape = type_as<ShapeType>(type)) {
+    return shape->dims_known ? std::optional(shape->dims) : std::nullopt;
+  }
+  if (const auto* scalar = type_as<ScalarType>(type)) {
+    return scalar->value_known ? std::optional(Array<Dim>{scalar->value}) : std::nullopt;
+  }
+  const auto* tensor = type_as<TensorType>(type);
+  if (!tensor) return std::nullopt;
+  if (e.elements) return tensor->value_known ? std::optional(tensor->values) : std::nullopt;
+  return tensor->dims_known ? std::optional(tensor->dims) : std::nullopt;
+}
+
+bool may_match(const Array<Dim>& known, const Array<Dim>& stated) {
+  return std::ranges::equal(known, stated,
+                            [](const Dim& a, const Dim& b) { return !proves_differ(a, b); });
+}
 
 TypeRef infer_match_shape(const MatchShape& e) {
   TypeRef t = type_of(e.value);

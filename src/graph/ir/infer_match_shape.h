@@ -1,5 +1,7 @@
-// The type of a match_shape or match_elements binding.
+// What match_shape and match_elements bindings know and state of sizes.
 #pragma once
+
+#include <optional>
 
 #include "graph/ir/expr.h"
 
@@ -8,5 +10,10 @@ namespace tenon::graph {
 // The type of the value that `e` matches, with the dimensions or elements that `e` states. Throws
 // Usage without a span if the value can't have them for any values of its unknown sizes.
 TypeRef infer_match_shape(const MatchShape& e);
+
+// What the type of the value that `e` matches says about the sizes that `e` states.
+std::optional<Array<Dim>> known_sizes(const MatchShape& e);
+// False if sizes that are known certainly differ from stated ones, also in their number.
+bool may_match(const Array<Dim>& known, const Array<Dim>& stated);
 
 }  // namespace tenon::graph

@@ -79,6 +79,9 @@ TypeRef with_small_sizes(const TypeRef& type, const Fresh& fresh) {
     if (!changed) return type;
     return out;
   }
+  if (const auto* s = type_as<ScalarType>(type)) {
+    return !s->value_known || is_small(s->value) ? type : scalar_type(s->dtype);
+  }
   const auto* t = type_as<TensorType>(type);
   if (!t || (are_small(t->dims) && are_small(t->values))) return type;
   auto out = make<TensorType>(*t);
@@ -163,12 +166,12 @@ TypeRef infer_operator_call(const Call& c, const InferOptions& options, Inferred
       result = with_values(share(t), *values);
     }
   }
+  if (any_scalar && all_scalars) result = as_scalar(cx, result);
   if (TypeRef small = with_small_sizes(result, fresh); small != result) {
     out->spelt_out = result;
     result = small;
   }
   for (const auto& condition : cx.conditions()) out->conditions.push_back(condition);
-  if (any_scalar && all_scalars) return as_scalar(cx, result);
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/ir/infer_match_shape.h"
 #include "graph/ir/outline.h"
 #include "graph/ir/rewrite.h"
 #include "graph/pass/fuse_operators.h"
@@ -216,11 +217,26 @@ void compute(const Foldable& part, std::span<const VarRef> wanted, PassContext& 
   }
 }
 
+// Forgets constants that a match in the block certainly refuses: it is to fail only when it runs.
+void leave_refused(const BlockRef& block, Constants* constants) {
+  for (const auto& binding : block->bindings) {
+    for_each_block(binding->value, [&](const BlockRef& inner) { leave_refused(inner, constants); });
+    const auto* match = binding->value.as<MatchShape>();
+    const auto found = match ? constants->find(match->value.get()) : constants->end();
+    if (found == constants->end()) continue;
+    auto now = make<MatchShape>(*match);
+    now->value = found->second;
+    const std::optional<Array<Dim>> known = known_sizes(*now);
+    if (known && !may_match(*known, match->dims)) constants->erase(found);
+  }
+}
+
 FunctionRef fold(const FunctionRef& function, PassContext& cx, Budget* budget) {
   const Foldable part = Finder(budget, /*keeps_narrow=*/cx.level >= 2).find(function);
   Constants constants;
   int failures_left = 64;  // enough to find some failing values among thousands
   compute(part, part.results, cx, &failures_left, &constants);
+  leave_refused(function->body, &constants);
   return constants.empty() ? function : Replacer(std::move(constants)).run(function);
 }
 

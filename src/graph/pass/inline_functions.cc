@@ -141,32 +141,7 @@ class Inliner : public Rewriter {
       return found == fresh.end() ? std::nullopt : std::optional(found->second);
     };
     const BlockRef body = renamed_body(callee, call.args.to_vector(), sizes, types);
-    return can_hold(*body) ? body : nullptr;
-  }
-
-  static bool can_hold(const Block& block) {
-    return std::ranges::all_of(block.bindings, [](const Ref<const Binding>& binding) {
-      const ExprRef& value = binding->value;
-      if (const auto* check = value.as<Check>()) {
-        return !refuted(check->kind, check->left, check->right);
-      }
-      const auto* match = value.as<MatchShape>();
-      if (match && !match->elements && !may_have(type_of(match->value), match->dims)) return false;
-      bool inner = true;
-      for_each_block(value, [&](const BlockRef& b) { inner = inner && can_hold(*b); });
-      return inner;
-    });
-  }
-
-  static bool may_have(const TypeRef& type, const Array<Dim>& dims) {
-    const auto* tensor = type.as<TensorType>();
-    const auto* shape = type.as<ShapeType>();
-    const bool known = tensor ? tensor->dims_known : shape && shape->dims_known;
-    if (!known) return true;
-    const Array<Dim>& found = tensor ? tensor->dims : shape->dims;
-    return found.size() == dims.size() &&
-           std::ranges::equal(found, dims,
-                              [](const Dim& a, const Dim& b) { return !proves_differ(a, b); });
+    return may_hold(*body) ? body : nullptr;
   }
 
   std::map<String, Facts> facts_;

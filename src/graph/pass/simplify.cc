@@ -1,5 +1,6 @@
 #include "graph/pass/simplify.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "graph/ir/condition.h"
@@ -10,6 +11,7 @@
 #include "graph/pass/remove_dead_code.h"
 #include "graph/pass/simplify_rules.h"
 #include "object/reflect.h"
+#include "support/poll.h"
 
 namespace tenon::graph {
 namespace {
@@ -98,6 +100,10 @@ class Simplifier : public Rewriter {
     if (auto* check = value.as<Check>(); check && proved(check->kind, check->left, check->right)) {
       return builder().bind_typed(make<Tuple>(Array<Operand>()), unit_type());
     }
+    if (auto* match = value.as<MatchShape>();
+        match && is_subtype(type_of(match->value), var->type)) {
+      return match->value;
+    }
     if (auto* field = value.as<Field>()) {
       auto definition = builder().definition_of(field->tuple);
       if (auto* tuple = definition.as<Tuple>()) return tuple->fields[field->index];
@@ -116,6 +122,7 @@ class Simplifier : public Rewriter {
     if (computes_on_strings(*op, *call)) return expand_strings(builder(), *call, var->type);
     if (auto* type = var->type.as<TensorType>()) {
       if (Operand known = known_value(*type)) return known;
+      if (Operand known = op->value ? inferred_value(value) : Operand()) return known;
     }
     if (Operand simpler = apply_simplify_rules(builder(), *call, var->type)) return simpler;
     return share(var, value, Effect::Pure);
@@ -140,6 +147,24 @@ class Simplifier : public Rewriter {
       elements.push_back(*number);
     }
     return constant_integers(type, elements);
+  }
+
+  // The same if its operands are numbers that they weren't yet when the type was inferred.
+  Operand inferred_value(const ExprRef& value) {
+    const bool has_numbers = std::ranges::all_of(value.as<Call>()->args, [](const Operand& arg) {
+      const TensorType* type = arg ? known_tensor(type_of(arg)) : nullptr;
+      return !arg || (type && type->value_known);
+    });
+    if (!has_numbers) return Operand();
+    try {
+      const Inferred now = builder().infer(value);
+      const TensorType* type = known_tensor(now.type);
+      return type && now.conditions.empty() ? known_value(*type) : Operand();
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::Internal) throw;
+      poll();            // what is to stop all of compiling
+      return Operand();  // it is to fail only when it runs
+    }
   }
 
   Available available_;
