@@ -462,7 +462,7 @@ typedef struct tenon_limits {
   int64_t memory;      /* bytes of stack, tensors, other values and functions' workspace, excluding
                           what libraries in their own shared objects use internally */
   int64_t depth;       /* frames; -1 for the default, 1048576 */
-  int64_t stack_bytes; /* of registers; -1 for the default, 256 MiB */
+  int64_t stack_bytes; /* of registers, at least 64 KiB; -1 for the default, 256 MiB */
 } tenon_limits;
 #define TENON_NO_LIMITS \
   { sizeof(tenon_limits), 0, -1, -1, -1, -1, -1 }

@@ -29,6 +29,19 @@ Expected expected_of(const Type& type) {
   }
 }
 
+// Whether a field's type alone says what its values in Python are, whatever the type parameters of
+// its data type stand for: a number or a value of the data type itself.
+bool is_plain(const Type& field, const TypeDefinition& of) {
+  if (field.kind == Type::Kind::data) {
+    const bool has_forms =  // of Python's own
+        of.text == detail::kListText || of.text == detail::kOptionText ||
+        of.text == detail::kMapText;
+    return field.name == of.name && !has_forms;
+  }
+  const int32_t kind = expected_of(field).kind;
+  return kind == TENON_BOOL || kind == TENON_INT || kind == TENON_FLOAT;
+}
+
 bool is_vector(const Type& type) {
   return type.kind == Type::Kind::tensor && type.rank == 1;
 }
@@ -47,9 +60,12 @@ DataTypes::DataTypes(const std::vector<std::string>& definitions) {
     TypeDefinition definition = TypeDefinition::parse(text);
     nb::list constructors;
     for (const TypeDefinition::Constructor& c : definition.constructors) {
-      nb::list fields;
-      for (const Type& field : c.fields) fields.append(field.text);
-      constructors.append(nb::make_tuple(c.name, fields));
+      nb::list fields, plain;
+      for (const Type& field : c.fields) {
+        if (is_plain(field, definition)) plain.append(fields.size());
+        fields.append(field.text);
+      }
+      constructors.append(nb::make_tuple(c.name, fields, plain));
     }
     const nb::handle make(attribute_of(kDataModule, "_classes_of", known));
     const nb::object classes = make(text, definition.name, constructors);

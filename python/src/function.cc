@@ -142,15 +142,28 @@ class Arguments {
       PyObject* const name = PyTuple_GET_ITEM(names, i);
       if (!is_out(name)) given[place_of(name)] = true;
     }
-    std::string missing;
+    std::vector<std::string> missing, all;
     for (size_t i = 0; i < params.size(); ++i) {
-      if (given[i]) continue;
       const auto name = string_of(params[i].name);
-      missing += (missing.empty() ? "; missing: " : ", ") + name;
+      all.push_back(name.empty() ? params[i].type : name + ": " + params[i].type);
+      // Parameters of function values have no names.
+      if (!given[i]) missing.push_back(name.empty() ? all.back() : name);
     }
     throw nb::type_error((number_of(count, "argument") + " for " +
-                          number_of(params.size(), "parameter") + ": " + this->names() + missing)
+                          number_of(params.size(), "parameter") +
+                          (missing.empty() ? "" : "; missing: " + few(missing)) +
+                          "; the parameters are: " + few(all))
                              .c_str());
+  }
+  // The first of a list, and how many more it has.
+  static std::string few(const std::vector<std::string>& items) {
+    constexpr size_t kShown = 4;
+    if (items.empty()) return "none";
+    std::string out;
+    for (size_t i = 0; i < std::min(items.size(), kShown); ++i) out += (i ? ", " : "") + items[i];
+    return items.size() <= kShown
+               ? out
+               : out + ", and " + std::to_string(items.size() - kShown) + " more";
   }
 
   const Function& f_;

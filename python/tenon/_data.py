@@ -56,6 +56,7 @@ class DataValue:
     _constructor = ""
     _tag = -1
     _definition = ""
+    _plain: tuple[tuple[int, str], ...] = ()  # the fields whose values can be checked at once, and their types
     # Either of these is None: the fields, or a cell that nobody has looked into.
     _fields: tuple[Any, ...] | None
     _held: _tenon.HeldCell | None
@@ -67,7 +68,10 @@ class DataValue:
             raise TypeError(f"{cls._constructor} has {_number(cls._arity, 'field')}, not {len(fields)}: {cls._definition}")
         if cls._arity == 0:
             return cls.__dict__["_value"]
-        return _made(cls, tuple(_instance(field) for field in fields))
+        fields = tuple(_instance(field) for field in fields)
+        for index, wanted in cls._plain:
+            _check_field(cls, index, fields[index], wanted)
+        return _made(cls, fields)
 
     @property
     def fields(self) -> tuple[Any, ...]:
@@ -164,6 +168,33 @@ def _instance(value: Any) -> Any:
     return value
 
 
+_PYTHON_TYPES = {"bool": bool, "i64": int, "f64": float}  # which need no closer look
+_scalars: _tenon.ModuleTypes | None = None
+
+
+def _check_field(cls: type[DataValue], index: int, field: Any, wanted: str) -> None:
+    """What type parameters and other data types stand for is checked where the value is used."""
+    global _scalars
+    if type(field) is _PYTHON_TYPES.get(wanted):
+        return
+    family = cls.__mro__[1]
+    if wanted.split("[")[0] == family.__name__:
+        if isinstance(field, family):
+            return
+    else:
+        if _scalars is None:
+            _scalars = _tenon.ModuleTypes([])
+        try:
+            _scalars.value((field,), f"({wanted},)")
+            return
+        except TypeError:
+            pass
+    shown = repr(field)
+    if len(shown) > 80:
+        shown = f"an object of type '{type(field).__name__}'"
+    raise TypeError(f"a value of type {wanted} is expected for field {index} of {cls._constructor}, not {shown}: {cls._definition}")
+
+
 def _number(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
@@ -245,15 +276,16 @@ def _field(index: int) -> property:
 _known: dict[str, list[type[DataValue]]] = {}
 
 
-def _classes_of(definition: str, name: str, constructors: list[tuple[str, list[str]]]) -> list[type[DataValue]]:
-    """The classes of a data type's constructors, by tag. Equal definitions have the same classes."""
+def _classes_of(definition: str, name: str, constructors: list[tuple[str, list[str], list[int]]]) -> list[type[DataValue]]:
+    """The classes of a data type's constructors, by tag. Equal definitions have the same classes. A constructor has its
+    name, its fields' types, and the places of those that are checked at once."""
     if definition in _known:
         return _known[definition]
     module = "tenon.types"
     base = type(name, (DataValue,), {"__slots__": (), "__module__": module, "_definition": definition})
     base.__doc__ = f"The values of ``{definition}``."
     classes: list[type[DataValue]] = []
-    for tag, (constructor, fields) in enumerate(constructors):
+    for tag, (constructor, fields, plain) in enumerate(constructors):
         names = tuple(f"_{i}" for i in range(len(fields)))
         members: dict[str, Any] = {field: _field(i) for i, field in enumerate(names)}
         members |= {
@@ -262,6 +294,7 @@ def _classes_of(definition: str, name: str, constructors: list[tuple[str, list[s
             "__doc__": f"``{constructor}({', '.join(fields)})`` of ``{definition}``." if fields else f"``{constructor}`` of ``{definition}``.",
             "__match_args__": names,
             "_arity": len(fields),
+            "_plain": tuple((i, fields[i]) for i in plain),
             "_constructor": constructor,
             "_tag": tag,
         }

@@ -69,7 +69,7 @@ class Limits:
     - ``memory``: bytes of stack, tensors and other values; by default what the machine or container has, so that a
       mistyped size is an error, and with ``math.inf`` none
     - ``depth``: nested calls within the program
-    - ``stack``: bytes of registers
+    - ``stack``: bytes of registers; fewer than 64 KiB count as 64 KiB
     """
 
     fuel: int | None = None
@@ -102,6 +102,12 @@ def _count(name: str, value: int | None, least: int) -> int:
     if not least <= operator.index(value) < 1 << 63:
         raise ValueError(f"{name} is {value}; expected at least {least} and less than 2**63, or None for no limit")
     return operator.index(value)
+
+
+def _few(names: list[str]) -> str:
+    """The first of the names, and how many more there are."""
+    shown = 4
+    return ", ".join(names[:shown]) + (f", and {len(names) - shown} more" if len(names) > shown else "")
 
 
 class _Functions:
@@ -586,8 +592,9 @@ class VirtualMachine(_Functions):
         missing = [name for name in names[len(args) :] if name not in kwargs]
         if len(args) > len(names) or unknown or missing:
             raise TypeError(
-                f"'{function}' takes {self.executable.signature(function)}"
-                + (f"; missing: {', '.join(missing)}" if missing else "")
-                + (f"; not a parameter, or given twice: {', '.join(unknown)}" if unknown else "")
+                f"{len(args) + len(kwargs)} arguments for the {len(names)} parameters of '{function}'"
+                + (f"; missing: {_few(missing)}" if missing else "")
+                + (f"; not a parameter, or given twice: {_few(unknown)}" if unknown else "")
+                + f"; the parameters are: {_few(names) or 'none'}"
             )
         return args + tuple(kwargs[name] for name in names[len(args) :])

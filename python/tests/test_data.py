@@ -272,8 +272,12 @@ def test_wrong_values_are_errors_that_say_where(trees):
     Leaf, Node, Red = trees.types.Leaf, trees.types.Node, trees.types.Red
     with pytest.raises(TypeError, match=r"a value of type i64 is expected for field 1 of Node, not 'a'"):
         trees(Node(Leaf, "a", Leaf))
-    with pytest.raises(TypeError, match=r"a value of type tree\[i64\] is expected for field 2 of Node, not 5: tree\[T\] {"):
-        trees(Node(Leaf, 1, 5))
+    with pytest.raises(TypeError, match=r"a value of type tree\[T\] is expected for field 2 of Node, not 5: tree\[T\] {"):
+        Node(Leaf, 1, 5)
+    with pytest.raises(TypeError, match=r"a value of type i64 is expected for field 0 of Pair, not 'a': Pair {"):
+        trees.types.Pair("a", 1.5)
+    with pytest.raises(TypeError, match=r"a value of type f32 is expected for field 1 of Pair, not None: Pair {"):
+        trees.types.Pair(1, None)
     with pytest.raises(TypeError, match=r"a value of type tree\[i64\] is expected, not Red"):
         trees(Red)
     with pytest.raises(TypeError, match=r"a value of type list\[i64\] is expected, not 'abc'"):

@@ -32,8 +32,8 @@ def test_arguments_have_names(add, x):
 @pytest.mark.parametrize(
     ("args", "kwargs", "message"),
     [
-        ((1,), {}, "^1 argument for 2 parameters: x: tensor.*; missing: y$"),
-        ((), {"y": 1}, "missing: x$"),
+        ((1,), {}, "^1 argument for 2 parameters; missing: y; the parameters are: x: tensor.*, y: tensor"),
+        ((), {"y": 1}, "; missing: x; "),
         ((), {"z": 1}, "'z' is not a parameter; the parameters are: x"),
         ((1,), {"z": 2}, "'z' is not a parameter; the parameters are: x"),
         ((1,), {"x": 2}, "'x' is given twice"),
@@ -42,6 +42,19 @@ def test_arguments_have_names(add, x):
 def test_wrong_arguments_name_the_parameters(add, args, kwargs, message):
     with pytest.raises(TypeError, match=message):
         add(*args, **kwargs)
+
+
+def test_wrong_counts_name_a_few_of_many_parameters():
+    params = ", ".join(f"%x{i}: i64" for i in range(25))
+    many = tenon.compile(tenon.ir.parse(f"fn @main({params}) -> i64 {{ %x0 }}"))
+    with pytest.raises(TypeError) as caught:
+        many(1)
+    assert str(caught.value) == (
+        "1 argument for 25 parameters; missing: x1, x2, x3, x4, and 20 more; "
+        "the parameters are: x0: i64, x1: i64, x2: i64, x3: i64, and 21 more"
+    )
+    with pytest.raises(TypeError, match="^1 arguments for the 25 parameters of 'main'; missing: x1, x2, x3, x4, and 20"):
+        tenon.VirtualMachine(many).set_input("main", 1)
 
 
 def test_numbers_and_lists_become_tensors_where_those_are_expected(add):

@@ -207,6 +207,42 @@ def test_dict_vectorizer():
         np.testing.assert_array_equal(y, vectorizer.transform([row]))
 
 
+TEXTS = ["This is the first document, isn't it?", "The second-document: 3.14!", "Größe, Éclair", "", "a b cc dd"]
+VECTORIZERS = [
+    feature_extraction.text.CountVectorizer(),
+    feature_extraction.text.CountVectorizer(token_pattern="[a-zA-Z]+"),
+    feature_extraction.text.CountVectorizer(analyzer="char", ngram_range=(1, 2)),
+    feature_extraction.text.TfidfVectorizer(),
+    feature_extraction.text.TfidfVectorizer(lowercase=False, norm="l1"),
+    feature_extraction.text.TfidfVectorizer(ngram_range=(1, 2), stop_words=["is", "the"]),
+]
+
+
+@pytest.mark.parametrize("separators", [None, [" ", "[.]", "\\?", ",", ":", "-"]])
+@pytest.mark.parametrize("vectorizer", VECTORIZERS, ids=str)
+def test_text_agrees_with_onnx_runtime(vectorizer, separators):
+    """Its regular expressions of tokens are not quite scikit-learn's, so that it alone decides."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from skl2onnx.common.data_types import StringTensorType
+
+    model = pipeline.make_pipeline(vectorizer, linear_model.LogisticRegression()).fit(TEXTS, [0, 1, 0, 1, 1])
+    options = {"locale": "C.UTF-8"} | ({"separators": separators} if separators and vectorizer.analyzer == "word" else {})
+    made = skl2onnx.convert_sklearn(
+        model,
+        initial_types=[("x", StringTensorType([None, 1]))],
+        options={type(vectorizer): options},
+        target_opset=17,
+    )
+    x = np.array([*TEXTS, "second Größe??", "zz"], dtype=object).reshape(-1, 1)
+    theirs = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    for rows in (x, x[:1]):
+        labels, probabilities = tenon.InferenceSession(made).run(None, {"x": rows})
+        expected_labels, expected = theirs.run(None, {"x": rows})
+        np.testing.assert_array_equal(labels, expected_labels)
+        for ours, row in zip(probabilities, expected, strict=True):
+            assert ours == pytest.approx(row, rel=1e-5)
+
+
 # ---- gradient boosting by other libraries ----
 
 

@@ -46,10 +46,8 @@ def model_of(nodes, inputs, outputs, opset=20, symbolic=True):
         [helper.make_tensor_value_info(name, element_type(x), dims(name, x)) for name, x in inputs.items()],
         [helper.make_empty_tensor_value_info(name) for name in outputs],
     )
-    model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=8
-    )
-    return model
+    opsets = [("", opset), ("ai.onnx.ml", 3), ("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid(*each) for each in opsets], ir_version=8)
 
 
 def with_output_types(model, results):
@@ -241,6 +239,45 @@ def test_a_pattern_that_is_none_is_refused():
     model = model_of([node("RegexFullMatch", ["x"], pattern="a(")], {"x": x}, ["y"])
     with pytest.raises(tenon.Error, match="not a valid RE2 expression"):
         run(model, {"x": x})
+
+
+TEXTS = [["to be, or", "Not  to-be É漢", ""], [" ", "x", "a\nb,,c"]]
+PATTERNS = [
+    {"tokenexp": "[a-zA-Z0-9_]+"},
+    {"tokenexp": "[^ ]+", "mincharnum": 2},
+    {"tokenexp": "o|[a-z]*"},
+    {"tokenexp": r"\b[a-z]"},
+    {"tokenexp": ".."},
+    {"tokenexp": "."},
+    {"separators": [""]},
+    {"separators": [" "]},
+    {"separators": [" ", ",", "^.-"]},
+    {"separators": ["[, ]+|-"], "mincharnum": 2},
+    {"separators": ["x*"]},
+    {"separators": [".*"]},
+    {"separators": ["o"], "tokenexp": "o"},
+]
+
+
+@pytest.mark.parametrize("mark", [0, 1])
+@pytest.mark.parametrize("patterns", PATTERNS)
+def test_tokenizer(patterns, mark):
+    x = np.array(TEXTS, dtype=object)
+    attributes = {"mark": mark, "pad_value": "#", "mincharnum": 1} | patterns
+    tokenizer = node("Tokenizer", ["x"], domain="com.microsoft", **attributes)
+    for texts in (x, x[0], x[1, :1]):
+        check(tokenizer, {"x": texts}, ["y"], reference=False)
+
+
+def test_tokenizer_pads_and_marks():
+    x = np.array(["a b", "c"], dtype=object)
+    attributes = {"pad_value": "#", "mincharnum": 1, "separators": [" "]}
+    for mark, expected in [(0, [["a", "b"], ["c", "#"]]), (1, [["\2", "a", "b", "\3"], ["\2", "c", "\3", "#"]])]:
+        tokenizer = node("Tokenizer", ["x"], domain="com.microsoft", mark=mark, **attributes)
+        (y,) = run(model_of([tokenizer], {"x": x}, ["y"]), {"x": x})
+        assert y.tolist() == expected
+        (empty,) = run(model_of([tokenizer], {"x": x}, ["y"]), {"x": np.array(["", " "], dtype=object)})
+        assert empty.shape == (2, 0)
 
 
 @pytest.mark.parametrize("action", ["NONE", "LOWER", "UPPER"])

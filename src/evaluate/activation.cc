@@ -246,6 +246,10 @@ void Activation::bind_type(const TypeRef& type, const Any& found, const Subject&
     bind_dims(tensor_type->dims, tensor->shape(),
               {subject.before, subject.name, subject.after, subject.kind, tensor_type->dtype},
               compound);
+  } else if (tensor_type->rank != kUnknownRank && tensor_type->rank != tensor->rank()) {
+    throw Error(subject.kind, subject.message())
+        .expected(to_text(type))
+        .found(tensor_type_text(tensor->dtype(), tensor->shape()));
   }
   if (tensor_type->value_known) bind_elements(tensor_type->values, found, subject, compound);
 }

@@ -346,6 +346,32 @@ void add_readers(std::vector<LibraryCase>& to) {
              return Arguments{strings({"a"}), String(repeated("[\\pL]|", 2700))};
            },
            true},
+          {"tenon.text.tokens", "of a long one",
+           [] {
+             return Arguments{long_strings(1, 'a', 9'000'000), strings({"a*"}), false, int64_t{1}};
+           }},
+          {"tenon.text.tokens", "of a long one, a character each",
+           [] {
+             return Arguments{long_strings(1, 'a', 4'000'000), strings({"a|b"}), false, int64_t{1}};
+           }},
+          {"tenon.text.tokens", "whose searches read to the end",
+           [] {
+             return Arguments{long_strings(1, 'a', 20'000), strings({"a|a*b"}), false, int64_t{1}};
+           }},
+          {"tenon.text.tokens", "between many separators",
+           [] {
+             return Arguments{long_strings(1, 'a', 1'000'000),
+                              strings(std::vector<std::string>(32, "b|c")), true, int64_t{1}};
+           }},
+          {"tenon.text.tokens", "without an automaton",
+           [] {
+             std::string pattern, text;
+             for (int i = 0; i < 20; ++i)
+               pattern += cat(i ? "|" : "", "[ab]*a[ab]{", 900 + i, "}c");
+             for (int i = 0; i < 3600; ++i) text += (i * 7919 % 31) % 2 ? 'a' : 'b';
+             return Arguments{strings({text}), strings({pattern}), false, int64_t{3600}};
+           },
+           true},
           {"tenon.text.parse", "",
            [] {
              return Arguments{strings(std::vector<std::string>(1'000'000, "-1234.5e6")), f64};

@@ -23,7 +23,8 @@ void CallFlags::add_to(CLI::App* command) {
       ->group("Limits");
   add_size(command, "--stack", stack, kMegabytes, Zero::Refused,
            cat("registers of nested calls, such as 1GB; in megabytes without a unit.\nBy default ",
-               vm::Limits().stack_bytes >> 20, " MB, and with --mode interpret ",
+               vm::Limits().stack_bytes >> 20, " MB, never less than ",
+               vm::Limits::kLeastStackBytes >> 10, " KB; with --mode interpret, by default ",
                graph::EvaluatorState::kMaxStackBytes >> 20, " MB"))
       ->group("Limits");
   command

@@ -148,7 +148,7 @@ struct CheckCommand {
   std::vector<std::string> paths;
   std::string filter;
   Mode mode = Mode::Compiled;
-  Tolerance tolerance;
+  Criterion criterion = Criterion::of_onnx();
   CompileFlags flags;
   int jobs = 0;
   std::chrono::nanoseconds timeout = std::chrono::seconds(120);
@@ -249,10 +249,9 @@ struct CheckCommand {
                     ", found ", results.size())};
       }
       for (size_t i = 0; i < expected.size(); ++i) {
-        const Difference d = compare_values(results[i], expected[i], tolerance);
+        const Difference d = compare_values(results[i], expected[i], criterion);
         if (!d.equal) {
-          return {Outcome::Failed,
-                  cat(set.filename().string(), ", output ", i, ": ", to_text(d, tolerance))};
+          return {Outcome::Failed, cat(set.filename().string(), ", output ", i, ": ", to_text(d))};
         }
       }
     }
@@ -433,7 +432,7 @@ void add_check_command(CLI::App* app, int* exit_code) {
   state->exit_code = exit_code;
   command->add_option("PATH", state->paths, "folders that are searched for cases, or models")
       ->required();
-  add_tolerances(command, &state->tolerance);
+  add_criterion(command, &state->criterion);
   command->add_option("--jobs,-j", state->jobs, "cases at a time; 0: as many as there are cores")
       ->check(between(0, 1024));
   command->add_option("--filter", state->filter,

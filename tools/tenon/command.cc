@@ -129,12 +129,18 @@ void add_mode(CLI::App* command, Mode& mode, CompileFlags& flags) {
       ->default_str(kCompiled);
 }
 
-std::vector<CLI::Option*> add_tolerances(CLI::App* command, Tolerance* tolerance) {
-  const auto add = [&](const char* name, double& value, const char* meaning) {
-    return command->add_option(name, value, meaning)->check(not_negative())->capture_default_str();
-  };
-  return {add("--rtol", tolerance->rtol, "relative tolerance of comparisons"),
-          add("--atol", tolerance->atol, "absolute tolerance of comparisons")};
+std::vector<CLI::Option*> add_criterion(CLI::App* command, Criterion* criterion) {
+  const bool of_onnx = criterion->atol.has_value();
+  return {command->add_option("--rtol", criterion->rtol, "relative tolerance of comparisons")
+              ->check(not_negative())
+              ->capture_default_str(),
+          command
+              ->add_option("--atol", criterion->atol,
+                           cat("absolute tolerance; by default 1e-7",
+                               of_onnx ? ""
+                                       : ", or 1e-5 of a value's greatest\nmagnitude if that is "
+                                         "more (docs/semantics.md)"))
+              ->check(not_negative())};
 }
 
 namespace {

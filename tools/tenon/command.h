@@ -60,7 +60,7 @@ inline constexpr char kCompiled[] = "compiled", kBytecode[] = "bytecode",
 // Also sets the option of that name.
 void add_mode(CLI::App* command, Mode& mode, CompileFlags& flags);
 // --rtol and --atol.
-std::vector<CLI::Option*> add_tolerances(CLI::App* command, Tolerance* tolerance);
+std::vector<CLI::Option*> add_criterion(CLI::App* command, Criterion* criterion);
 
 // The help of --poison, for commands that run a machine (vm::MachineOptions).
 inline constexpr char kPoisonHelp[] =

@@ -1,6 +1,7 @@
 #include "tools/tenon/compare.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -52,10 +53,53 @@ bool same_complex(std::complex<double> found, std::complex<double> expected) {
   return same(found.real(), expected.real()) && same(found.imag(), expected.imag());
 }
 
+// Steps of a 16-bit float at a value's greatest magnitude, since the roundings of the nodes before
+// it add up; MobileNetV2 in f16 needs 15 of 16. For quantized values, a step of 8 bits, and noise,
+// to which the roundings of each node add: up to 11 % in MobileNetV2 and 16 % in MobileNetV3 with
+// weights and activations of 8 bits. One node adds little, an error much: so noise beyond kNoise
+// must have grown.
+constexpr double kSteps = 16;
+constexpr double kStepOf8Bits = 1.0 / 127;
+constexpr double kNoise = 0.125, kNoiseGrowth = 1.5, kMostNoise = 0.25;
+constexpr double kLeast = 1e-7;
+constexpr double kShare = 1e-5;
+
+double greatest_magnitude(const Tensor& t) {
+  double greatest = 0;
+  for (int64_t i = 0; i < t.count(); ++i) {
+    const double magnitude = std::abs(element_as_complex(t, i));
+    if (std::isfinite(magnitude)) greatest = std::max(greatest, magnitude);
+  }
+  return greatest;
+}
+
+Tolerance tolerance_for(const Tensor& expected, const Criterion& criterion) {
+  Tolerance out{.rtol = criterion.rtol, .atol = criterion.atol.value_or(0)};
+  const DataType dtype = expected.dtype();
+  if (criterion.atol) return out;
+  const double noise = std::clamp(kNoiseGrowth * criterion.noise_before, kNoise, kMostNoise);
+  if (!dtype.is_float() && !dtype.is_complex()) {
+    if (!criterion.quantized || dtype.is_bool()) return out;
+    const bool is_sum = dtype.bits == 32 && criterion.accumulates;
+    if (dtype.bits > 16 && !is_sum) return out;
+    const double atol = is_sum ? std::max(1.0, kStepOf8Bits * greatest_magnitude(expected)) : 1;
+    return {.rtol = 0, .atol = atol, .integers = true, .noise = noise};
+  }
+  double share = dtype == f16 ? kSteps * 0x1p-10 : dtype == bf16 ? kSteps * 0x1p-7 : kShare;
+  if (criterion.quantized) {
+    share = std::max(share, kStepOf8Bits);
+    out.noise = noise;
+  }
+  out.atol = std::max(kLeast, share * greatest_magnitude(expected));
+  return out;
+}
+
 // What single values differ by.
 Difference difference_of_scalars(const Any& found, const Any& expected,
-                                 const Tolerance& tolerance) {
+                                 const Criterion& criterion) {
+  const Tolerance tolerance{.rtol = criterion.rtol, .atol = criterion.atol.value_or(kLeast)};
   Difference out;
+  out.tolerance = tolerance;
   out.count = 1;
   if (expected.type_index == TypeIndex::Float) {
     const auto f = found.as<double>(), e = expected.as<double>();
@@ -104,16 +148,16 @@ std::span<const Any> fields_of(const Any& value) {
 }
 
 // Neither has parts. With a `kind`, they can't be compared.
-Difference difference_of_leaves(const Any& found, const Any& expected, const Tolerance& tolerance) {
+Difference difference_of_leaves(const Any& found, const Any& expected, const Criterion& criterion) {
   const auto tensor = expected.try_as<Tensor>(), other = found.try_as<Tensor>();
-  if (tensor && *tensor && other && *other) return compare(*other, *tensor, tolerance);
+  if (tensor && *tensor && other && *other) return compare(*other, *tensor, criterion);
   Difference out;
   if (found.type_index != expected.type_index) {
     out.equal = false;
     out.kind = texts_of(found, expected);
     return out;
   }
-  out = difference_of_scalars(found, expected, tolerance);
+  out = difference_of_scalars(found, expected, criterion);
   if (!out.equal) {
     out.mismatches = 1;
     out.worst = texts_of(found, expected);
@@ -123,6 +167,7 @@ Difference difference_of_leaves(const Any& found, const Any& expected, const Tol
 
 void add(Difference& whole, const Difference& part, const std::string& place) {
   const bool worse = part.equal == whole.equal ? part.largest > whole.largest : !part.equal;
+  if (worse || whole.count == 0) whole.tolerance = part.tolerance;
   if (worse) {
     whole.place = cat(place, place.empty() || part.place.empty() ? "" : " ", part.place);
     whole.worst = part.worst;
@@ -132,7 +177,7 @@ void add(Difference& whole, const Difference& part, const std::string& place) {
   whole.count += part.count;
   whole.mismatches += part.mismatches;
   whole.nans += part.nans;
-  whole.noise = std::max(whole.noise, part.noise);
+  whole.noise = std::fmax(whole.noise, part.noise);
   whole.largest = std::max(whole.largest, part.largest);
 }
 
@@ -151,7 +196,7 @@ std::string difference_in_kind(const Any& found, const Any& expected) {
 }  // namespace
 
 // Values may be nested to any depth, and share their parts: each pair of cells is compared once.
-Difference compare_values(const Any& found, const Any& expected, const Tolerance& tolerance) {
+Difference compare_values(const Any& found, const Any& expected, const Criterion& criterion) {
   Difference out;
   std::vector<Part> parts{{&found, &expected, kWhole, 0}};
   std::vector<size_t> open{0};
@@ -161,7 +206,7 @@ Difference compare_values(const Any& found, const Any& expected, const Tolerance
     const auto [f, e, parent, field] = parts[at];
     open.pop_back();
     const bool has_parts = e->type_index == TypeIndex::Cell || e->type_index == TypeIndex::Array;
-    const Difference leaf = has_parts ? Difference() : difference_of_leaves(*f, *e, tolerance);
+    const Difference leaf = has_parts ? Difference() : difference_of_leaves(*f, *e, criterion);
     const std::string kind = has_parts ? difference_in_kind(*f, *e) : leaf.kind;
     if (!kind.empty()) {
       const std::string place = place_of(parts, at);
@@ -218,7 +263,7 @@ double noise_of(const Tensor& found, const Tensor& expected) {
 
 }  // namespace
 
-Difference compare(const Tensor& found, const Tensor& expected, const Tolerance& tolerance) {
+Difference compare(const Tensor& found, const Tensor& expected, const Criterion& criterion) {
   Difference out;
   const bool same_shape = std::equal(found.shape().begin(), found.shape().end(),
                                      expected.shape().begin(), expected.shape().end());
@@ -228,6 +273,8 @@ Difference compare(const Tensor& found, const Tensor& expected, const Tolerance&
     return out;
   }
   if (is_string_tensor(expected)) return compare_strings(found, expected);
+  const Tolerance tolerance = tolerance_for(expected, criterion);
+  out.tolerance = tolerance;
   const bool is_complex = expected.dtype().is_complex();
   const bool is_number = expected.dtype().is_float() || is_complex;
   out.exact = !is_number && (!tolerance.integers || expected.dtype().is_bool());
@@ -262,9 +309,8 @@ Difference compare(const Tensor& found, const Tensor& expected, const Tolerance&
   }
   if (worst >= 0 && std::isfinite(worst_excess) && tolerance.noise > 0 && !out.exact &&
       !is_complex) {
-    const double noise = noise_of(found, expected);
-    if (noise <= tolerance.noise) {
-      out.noise = noise;
+    out.noise = noise_of(found, expected);
+    if (out.noise <= tolerance.noise) {
       out.mismatches = 0;
       worst = -1;
     }
@@ -282,32 +328,42 @@ Difference compare(const Tensor& found, const Tensor& expected, const Tolerance&
 
 namespace {
 
+// Tolerances are shares of magnitudes; three digits tell them.
+std::string short_number(double value) {
+  char buffer[32];
+  const auto [end, error] =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 3);
+  return {buffer, error == std::errc() ? end : buffer};
+}
+
 std::string percent(double share) {
   return cat(std::round(share * 1e4) / 100, " %");
 }
 
 }  // namespace
 
-std::string to_text(const Difference& difference, const Tolerance& tolerance) {
+std::string to_text(const Difference& difference) {
   const Difference& d = difference;
-  const std::string bounds = cat("rtol ", tolerance.rtol, ", atol ", tolerance.atol);
+  const std::string bounds =
+      cat("rtol ", short_number(d.tolerance.rtol), ", atol ", short_number(d.tolerance.atol));
   const std::string greatest = cat("greatest difference ", d.largest);
+  const std::string noise =
+      std::isnan(d.noise) ? ""
+                          : cat("; rms of the differences ", percent(d.noise),
+                                " of the standard deviation, at most ", percent(d.tolerance.noise));
   if (!d.kind.empty()) return d.kind;
   if (!d.equal) {
     if (d.count == 1) return cat(d.worst, d.exact ? "" : cat(" (", bounds, ")"));
     return cat(d.mismatches, " of ", d.count, " elements differ",
                d.exact ? "" : cat(" by more than ", bounds), "; worst at ", d.place, ": ", d.worst,
-               "; ", greatest);
+               "; ", greatest, noise);
   }
   const std::string elements = counted(static_cast<uint64_t>(d.count), "element");
   if (d.count > 0 && d.nans == d.count) {
     return cat(elements, d.count == 1 ? ", NaN in both" : ", all NaN in both");
   }
   return cat(elements, ", ", greatest, d.place.empty() ? "" : cat(" at ", d.place),
-             d.exact ? "" : cat(" (", bounds, ")"),
-             d.noise == 0 ? ""
-                          : cat("; rms of the differences ", percent(d.noise),
-                                " of the standard deviation, at most ", percent(tolerance.noise)),
+             d.exact ? "" : cat(" (", bounds, ")"), noise,
              d.nans == 0 ? "" : cat("; ", d.nans, " NaN in both"));
 }
 

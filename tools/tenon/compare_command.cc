@@ -30,19 +30,16 @@ namespace fs = std::filesystem;
 
 constexpr char kOnnxRuntime[] = "onnxruntime";
 
-// Unless --atol is given: steps of a 16-bit float at a value's greatest magnitude, since the
-// roundings of the nodes before it add up; MobileNetV2 in f16 needs 15 of 16. For quantized values,
-// a step of 8 bits, and the noise that the same roundings of all nodes before it make: 11 % in
-// MobileNetV2 with weights and activations of 8 bits.
-constexpr double kSteps = 16;
-constexpr double kStepOf8Bits = 1.0 / 127;
-constexpr double kNoise = 0.125;
-
 // Whether the operator rounds to a few integers, so that numbers that are all but equal can become
 // neighbours: QuantizeLinear, DynamicQuantizeLinear, QLinearConv, ...
 bool quantizes(std::string_view op) {
   const auto has = [&](std::string_view part) { return op.find(part) != std::string_view::npos; };
   return has("QLinear") || (has("QuantizeLinear") && !has("DequantizeLinear"));
+}
+
+// Whether it sums products of quantized integers: MatMulInteger, ConvInteger, ...
+bool accumulates(std::string_view op) {
+  return op.ends_with("Integer");
 }
 
 // A folder for files that live as long as the command.
@@ -74,15 +71,14 @@ struct CompareCommand {
   InputFlags inputs;
   CompileFlags flags;
   LimitFlags limit_flags;
-  Tolerance tolerance;
-  CLI::Option* atol = nullptr;
+  Criterion criterion;
   int* exit_code = nullptr;
 
   // A value that the reference has.
   struct Compared {
     const onnx::NodeValue* value;
     Tensor expected;
-    Tolerance tolerance;
+    Criterion criterion;
   };
 
   void run() {
@@ -98,8 +94,7 @@ struct CompareCommand {
     const FunctionSignature signature = signature_of(model.module, "main", file);
     const Inputs given = make_inputs(signature, inputs, /*random_rest=*/true);
     for (const std::string& note : given.notes) progress(note);
-    const std::vector<Compared> compared = read_expected(model, signature, given.values);
-    report(model, compared, given.values);
+    report(model, read_expected(model, signature, given.values), given.values);
   }
 
   onnx::ImportResult import(const driver::Source& source) const {
@@ -143,7 +138,10 @@ struct CompareCommand {
     for (const onnx::NodeValue& value : model.values) {
       is_quantized = is_quantized || quantizes(value.op);
       if (const auto expected = index.read(value.name)) {
-        out.push_back({&value, *expected, tolerance_for(*expected, is_quantized)});
+        Criterion own = criterion;
+        own.quantized = is_quantized;
+        own.accumulates = accumulates(value.op);
+        out.push_back({&value, *expected, own});
       }
     }
     if (!out.empty()) return out;
@@ -153,32 +151,7 @@ struct CompareCommand {
                       "', in FILE.npz, as NAME.npy, or listed in values.json"));
   }
 
-  // Rounding errors of sums are relative to the terms, not to the result.
-  Tolerance tolerance_for(const Tensor& expected, bool is_quantized) const {
-    Tolerance out = tolerance;
-    const DataType dtype = expected.dtype();
-    if (atol->count() > 0 || dtype == string_elements) return out;
-    if (!dtype.is_float() && !dtype.is_complex()) {
-      if (!is_quantized || dtype.is_bool() || dtype.bits > 16) return out;
-      return {.rtol = 0, .atol = 1, .integers = true, .noise = kNoise};
-    }
-    double greatest = 0;
-    for (int64_t i = 0; i < expected.count(); ++i) {
-      const double magnitude = std::abs(element_as_complex(expected, i));
-      if (std::isfinite(magnitude)) greatest = std::max(greatest, magnitude);
-    }
-    double share = 1e-5;
-    if (dtype == f16) share = kSteps * 0x1p-10;
-    if (dtype == bf16) share = kSteps * 0x1p-7;
-    if (is_quantized) {
-      share = std::max(share, kStepOf8Bits);
-      out.noise = kNoise;
-    }
-    out.atol = share * greatest;
-    return out;
-  }
-
-  void report(const onnx::ImportResult& model, const std::vector<Compared>& compared,
+  void report(const onnx::ImportResult& model, std::vector<Compared> compared,
               const std::vector<Any>& values) const {
     const std::string main = "main";
     const CalledFunction function{model.module, main, flags.options, values};
@@ -187,15 +160,17 @@ struct CompareCommand {
     const std::vector<Any> found = compute(function, operands);
     if (!save_values.empty()) save(compared, found);
     const auto difference = [&](size_t i, const Any& value) {
-      return compare_values(value, compared[i].expected, compared[i].tolerance);
+      return compare_values(value, compared[i].expected, compared[i].criterion);
     };
     std::optional<FirstDifference> first;
     size_t differing = 0;
-    double greatest = 0;
+    double greatest = 0, noise = 0;
     for (size_t i = 0; i < compared.size(); ++i) {
+      compared[i].criterion.noise_before = noise;
       const Difference d = difference(i, found[i]);
       if (d.equal) {
         greatest = std::max(greatest, d.largest);
+        noise = std::fmax(noise, d.noise);
         continue;
       }
       ++differing;
@@ -236,7 +211,7 @@ struct CompareCommand {
       const auto c = std::ranges::find_if(compared, same);
       if (c == compared.end()) continue;
       out.push_back({static_cast<size_t>(c - compared.begin()),
-                     compare_values(results[i], c->expected, c->tolerance)});
+                     compare_values(results[i], c->expected, c->criterion)});
     }
     return out;
   }
@@ -247,7 +222,7 @@ struct CompareCommand {
       const Compared& c = compared[output.index];
       std::printf("output '%s' %s: %s\n", printable(c.value->name).c_str(),
                   output.difference.equal ? "agrees" : "differs",
-                  to_text(output.difference, c.tolerance).c_str());
+                  to_text(output.difference).c_str());
     }
   }
 
@@ -265,7 +240,7 @@ struct CompareCommand {
     std::printf("%zu of %s differ from %s, first '%s' of node '%s' (%s):\n  %s\n", differing,
                 counted(compared.size(), "value").c_str(), reference().c_str(),
                 printable(c.value->name).c_str(), printable(c.value->node).c_str(),
-                printable(c.value->op).c_str(), to_text(first->difference, c.tolerance).c_str());
+                printable(c.value->op).c_str(), to_text(first->difference).c_str());
     if (first->fused) std::printf("  only fused with the operators before it; alone it agrees\n");
   }
 
@@ -280,7 +255,7 @@ struct CompareCommand {
     for (const ComparedOutput& output : outputs) {
       const Compared& c = compared[output.index];
       out.begin_object().key("name").value(c.value->name);
-      write_difference(out, output.difference, c.tolerance);
+      write_difference(out, output.difference);
       out.end_object();
     }
     out.end_array();
@@ -289,7 +264,7 @@ struct CompareCommand {
       out.key("first_difference").begin_object();
       out.key("name").value(c.value->name).key("node").value(c.value->node);
       out.key("op").value(c.value->op).key("fused").value(first->fused);
-      write_difference(out, first->difference, c.tolerance);
+      write_difference(out, first->difference);
       out.end_object();
     }
     print_json(std::move(out.end_object()));
@@ -320,10 +295,13 @@ void add_compare_command(CLI::App* app, int* exit_code) {
       "\n"
       "Unless --atol is given, f16 and bf16 may differ by 16 of their steps at a value's greatest\n"
       "magnitude. After the first node that quantizes, integers of at most 16 bits may differ by\n"
-      "1 and floats by 1/127 of the greatest magnitude; more elements may differ if the root mean\n"
-      "square of the differences is at most 12.5 % of the value's standard deviation, because a\n"
-      "number that is rounded the other way changes those that depend on it. Other integers are\n"
-      "compared exactly.\n"
+      "1, floats and the sums of MatMulInteger and ConvInteger by 1/127 of the greatest "
+      "magnitude;\n"
+      "more elements may differ if the root mean square of the differences is at most 12.5 % of\n"
+      "the value's standard deviation, or up to 25 % if it has grown by no more than half from "
+      "the\n"
+      "values before it, because a number that is rounded the other way changes those that depend\n"
+      "on it. Other integers are compared exactly.\n"
       "\n"
       "  tenon compare model.onnx --with onnxruntime --input x=x.npy\n"
       "  tenon compare model.onnx --expect-values reference.npz --inputs test_data_set_0");
@@ -348,16 +326,7 @@ void add_compare_command(CLI::App* app, int* exit_code) {
   command->add_option("--inputs", state->inputs.store,
                       "folder with input_0.pb, ... or NAME.npy, or a .npz file");
   command->add_option("--seed", state->inputs.seed, "of random inputs")->capture_default_str();
-  command->add_option("--rtol", state->tolerance.rtol, "relative tolerance of comparisons")
-      ->check(not_negative())
-      ->capture_default_str();
-  state->atol =
-      command
-          ->add_option(
-              "--atol", state->tolerance.atol,
-              "absolute tolerance; by default 1e-5 of a value's greatest magnitude, and more\n"
-              "for f16, bf16 and quantized values, as below")
-          ->check(not_negative());
+  add_criterion(command, &state->criterion);
   state->flags.add_to(command);
   state->limit_flags.add_to(command, "reading the model and the reference's values may each");
   add_json(command);

@@ -13,6 +13,7 @@
 #include "support/poll.h"
 #include "support/text.h"
 #include "tools/tenon/input_spec.h"
+#include "tools/tenon/json_tensor.h"
 #include "tools/tenon/number_text.h"
 #include "tools/tenon/tensor_store.h"
 #include "tools/tenon/tensor_text.h"
@@ -187,13 +188,20 @@ class DataParser {
   std::string_view token() {
     skip();
     const size_t begin = token_at_ = at_;
+    bool quoted = false;
     for (int open = 0; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
+      if (c == '"') quoted = !quoted;
+      if (quoted) {
+        at_ += c == '\\' ? 1 : 0;
+        continue;
+      }
       const bool opens = c == '(' || c == '[' || c == '{',
                  closes = c == ')' || c == ']' || c == '}';
       if (open == 0 && (closes || c == ',')) break;
       open += opens ? 1 : closes ? -1 : 0;
     }
+    at_ = std::min(at_, text_.size());
     std::string_view out = text_.substr(begin, at_ - begin);
     while (!out.empty() && is_space(out.back())) out.remove_suffix(1);
     return out;
@@ -293,10 +301,11 @@ class DataParser {
     const std::string_view text = token();
     if (text.starts_with("@")) return read_tensor(std::string(text.substr(1)));
     if (is_tensor_text(text)) return parse_tensor(text);
+    if (is_json_tensor(text, type.dtype)) return parse_json_tensor(text, type.dtype);
     if (auto number = scalar_value(type.dtype, text))
       return loop::scalar_tensor(type.dtype, *number);
     at_ = begin;
-    fail(cat("a tensor such as tensor[2; f32]{1, 2}, ",
+    fail(cat("a tensor such as tensor[2; f32]{1, 2} or [1, 2], ",
              type.rank == 0 ? "@FILE.npy or a number" : "or @FILE.npy"),
          type);
   }

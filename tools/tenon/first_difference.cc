@@ -36,11 +36,11 @@ std::vector<Any> compute(const CalledFunction& function, const std::vector<Opera
 
 std::optional<FirstDifference> first_difference(const CalledFunction& function,
                                                 const std::vector<ExpectedValue>& expected,
-                                                const Tolerance& tolerance) {
+                                                const Criterion& criterion) {
   std::vector<Operand> values;
   for (const ExpectedValue& e : expected) values.push_back(e.value);
   const auto compared = [&](size_t i, const Any& found) {
-    return compare_values(found, expected[i].expected, tolerance);
+    return compare_values(found, expected[i].expected, criterion);
   };
   const std::vector<Any> found = compute(function, values);
   for (size_t i = 0; i < expected.size(); ++i) {

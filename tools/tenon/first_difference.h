@@ -37,11 +37,11 @@ struct FirstDifference {
 std::vector<Any> compute(const CalledFunction& function, const std::vector<graph::Operand>& values);
 
 // The first of `expected`, in program order, that the compiled program does not reproduce within
-// the tolerance. First, all values become results at once, which leaves them unfused. If none
+// the criterion. First, all values become results at once, which leaves them unfused. If none
 // differs, `first_fused_difference` looks further.
 std::optional<FirstDifference> first_difference(const CalledFunction& function,
                                                 const std::vector<ExpectedValue>& expected,
-                                                const Tolerance& tolerance);
+                                                const Criterion& criterion);
 
 // Cuts the program off after single values, chosen by bisection. This finds differences caused by
 // fusion, unless a later operator hides the difference at a cut. `compare` returns how a value that

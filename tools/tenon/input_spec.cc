@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "loop/scalar_tensor.h"
 #include "support/error.h"
 #include "tools/tenon/data_types.h"
 #include "tools/tenon/file_argument.h"
 #include "tools/tenon/json_tensor.h"
 #include "tools/tenon/number_text.h"
+#include "tools/tenon/parse_number.h"
 #include "tools/tenon/random_values.h"
 #include "tools/tenon/tensor_store.h"
 #include "tools/tenon/tensor_text.h"
@@ -51,6 +51,12 @@ Any stored_value(const vm::Param& param, const Any& value) {
   return *scalar_value(found, element_text(tensor, 0));
 }
 
+// The number with which a text fills a tensor.
+std::optional<Any> fill_of(const vm::Param& param, std::string_view text) {
+  if (param.type.kind != vm::SignatureType::Kind::Tensor) return std::nullopt;
+  return scalar_value(param.type.dtype, text);
+}
+
 // The value of a parameter from a file, a number or the text of data.
 Any given_value(const vm::Param& param, const std::string& text, const DataTypes& types) {
   using Kind = vm::SignatureType::Kind;
@@ -74,10 +80,10 @@ Any given_value(const vm::Param& param, const std::string& text, const DataTypes
       throw error.where(cat("--input ", param.name));
     }
   }
-  if (param.type.kind == Kind::Tensor && param.type.rank == 0 &&
-      !is_string_tensor_type(param.type)) {
-    if (auto value = scalar_value(param.type.dtype, text))
-      return loop::scalar_tensor(param.type.dtype, *value);
+  if (param.type.kind == Kind::Tensor && is_scalar_dtype(param.type.dtype) &&
+      parse_number<double>(text)) {  // and not of its type, or it would fill the tensor
+    throw Error(ErrorKind::Usage, cat("--input ", param.name, "=", text, " is not a valid value"))
+        .expected(cat("a number of ", numbers_of(param.type.dtype)));
   }
   if (is_string(param.type) && !text.starts_with('"')) return Any(String(text));
   const bool is_tensor =
@@ -138,9 +144,10 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
   Inputs out;
   out.values.resize(signature.params.size());
   const DataTypes types(signature.types);
-  // Values first, since random ones take the sizes of their symbols.
+  // Values first, since numbers that fill tensors and random ones take the sizes of their symbols.
   GivenSizes sizes = flags.sizes;
   std::vector<size_t> random_at;
+  std::map<size_t, Any> fills;
   std::vector<std::string> chosen, random;
   for (size_t i = 0; i < signature.params.size(); ++i) {
     const vm::Param& param = signature.params[i];
@@ -150,6 +157,10 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
       continue;
     }
     if (spec != specs.end()) {
+      if (const auto number = fill_of(param, spec->second)) {
+        fills.emplace(i, *number);
+        continue;
+      }
       out.values[i] = given_value(param, spec->second, types);
     } else if (auto stored = store ? store->read_value(param.name, i, param.type) : std::nullopt) {
       out.values[i] = stored_value(param, *stored);
@@ -167,6 +178,10 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
     }
     check_given_sizes(param, out.values[i], flags.sizes);
     bind_sizes_of(param, out.values[i], &sizes);
+  }
+  for (const auto& [i, number] : fills) {
+    out.values[i] = filled_tensor(signature.params[i], number, sizes, &chosen);
+    check_given_sizes(signature.params[i], out.values[i], flags.sizes);
   }
   RandomValues generator(flags.seed, sizes, types);
   for (const size_t i : random_at) {

@@ -13,7 +13,8 @@
 namespace tenon::tool {
 
 struct InputFlags {
-  std::vector<std::string> inputs;  // "x=F.npy", "x=F.pb", "x=random", "x=random:0..9", "x=3"
+  std::vector<std::string> inputs;  // "x=F.npy", "x=F.pb", "x=random", "x=random:0..9", "x=3": a
+                                    // scalar, or what fills a tensor
   std::string store;                // --inputs: a folder or .npz archive (TensorStore)
   uint64_t seed = 0;
   GivenSizes sizes;  // --dim, --shape

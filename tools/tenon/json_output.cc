@@ -331,7 +331,7 @@ void write_value(JsonWriter& out, const Any& value, const vm::SignatureType& typ
   ValueWriter(out, types, elements).write(value, type);
 }
 
-void write_difference(JsonWriter& out, const Difference& difference, const Tolerance& tolerance) {
+void write_difference(JsonWriter& out, const Difference& difference) {
   out.key("equal").value(difference.equal);
   if (difference.kind.empty()) {
     out.key("elements").value(difference.count);
@@ -340,11 +340,15 @@ void write_difference(JsonWriter& out, const Difference& difference, const Toler
     out.key("greatest_difference").value(difference.largest);
     if (!difference.place.empty()) out.key("place").value(difference.place);
     if (!difference.exact) {
-      out.key("rtol").value(tolerance.rtol);
-      out.key("atol").value(tolerance.atol);
+      out.key("rtol").value(difference.tolerance.rtol);
+      out.key("atol").value(difference.tolerance.atol);
+    }
+    if (std::isfinite(difference.noise)) {
+      out.key("rms").value(difference.noise);
+      out.key("rms_limit").value(difference.tolerance.noise);
     }
   }
-  out.key("text").value(to_text(difference, tolerance));
+  out.key("text").value(to_text(difference));
 }
 
 void write_tensor_type(JsonWriter& out, DataType dtype, std::span<const int64_t> shape) {

@@ -37,7 +37,7 @@ void write_signature(JsonWriter& out, const FunctionSignature& signature);
 void write_value(JsonWriter& out, const Any& value, const vm::SignatureType& type,
                  const DataTypes& types, int64_t elements);
 // Writes the members that describe how a value differs from what was expected: "equal", ...
-void write_difference(JsonWriter& out, const Difference& difference, const Tolerance& tolerance);
+void write_difference(JsonWriter& out, const Difference& difference);
 // Writes the members of a tensor's type: "dtype" and "shape".
 void write_tensor_type(JsonWriter& out, DataType dtype, std::span<const int64_t> shape);
 // A number, or "NaN", "Infinity" or "-Infinity".

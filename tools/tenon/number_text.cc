@@ -22,6 +22,17 @@ Bounds bounds_of(DataType dtype) {
   return dtype.is_signed_int() ? Bounds{-high - 1, high} : Bounds{0, 2 * high + 1};
 }
 
+// 31, or 0x1f as in programs.
+template <class T>
+std::optional<T> parse_based(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  std::string_view digits = text.substr(negative ? 1 : 0);
+  if (!digits.starts_with("0x")) return parse_number<T>(text);
+  digits.remove_prefix(2);
+  if (digits.starts_with('-')) return std::nullopt;
+  return parse_number<T>(cat(negative ? "-" : "", digits), 16);
+}
+
 double greatest(DataType dtype) {
   return dtype == f16    ? 65504
          : dtype == bf16 ? 0x1.fep127
@@ -44,10 +55,10 @@ std::optional<int64_t> parse_integer(std::string_view text, DataType dtype) {
   if (dtype.is_bool() && text == "true") return 1;
   if (dtype.is_bool() && text == "false") return 0;
   if (dtype == u64) {
-    const auto value = parse_number<uint64_t>(text);
+    const auto value = parse_based<uint64_t>(text);
     return value ? std::optional(static_cast<int64_t>(*value)) : std::nullopt;
   }
-  const auto value = parse_number<int64_t>(text);
+  const auto value = parse_based<int64_t>(text);
   const Bounds bounds = bounds_of(dtype);
   return value && *value >= bounds.low && *value <= bounds.high ? value : std::nullopt;
 }

@@ -13,7 +13,7 @@ namespace tenon::tool {
 // What texts are numbers of the type: "i8 from -128 to 127".
 std::string numbers_of(DataType dtype);
 
-// An integer or boolean of that type; a u64 is returned as its bits.
+// An integer, 31 or 0x1f, or boolean of that type; a u64 is returned as its bits.
 std::optional<int64_t> parse_integer(std::string_view text, DataType dtype);
 // A float that the type can hold, including infinities and NaN; rounded to f32 for f32.
 std::optional<double> parse_float(std::string_view text, DataType dtype);

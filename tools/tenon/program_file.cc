@@ -308,7 +308,8 @@ std::vector<std::string> definitions_in(const FunctionSignature& signature) {
 
 void show_line_of_program(const driver::Source& source, Error* error) {
   if (source.kind != driver::SourceKind::Program) return;
-  const Span span = error->span().empty() ? innermost_place(*error, source.name) : error->span();
+  Span span = error->span();
+  if (span.file != source.name) span = innermost_place(*error, source.name);
   if (span.file == source.name) graph::show_line(error, source.content(), span);
 }
 

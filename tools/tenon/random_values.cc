@@ -6,6 +6,7 @@
 
 #include "device/device.h"
 #include "loop/scalar.h"
+#include "loop/scalar_tensor.h"
 #include "object/array.h"
 #include "object/string_tensor.h"
 #include "support/error.h"
@@ -97,7 +98,7 @@ void require_memory(const vm::Param& param, DataType dtype, const std::vector<in
   for (const int64_t size : shape) bytes *= static_cast<double>(size);
   if (bytes <= most) return;
   const auto text = [](double size) { return cat(std::round(size / (1 << 20)), " MB"); };
-  throw Error(ErrorKind::Runtime, cat("not enough memory for random input '", param.name, "'"))
+  throw Error(ErrorKind::Runtime, cat("not enough memory for input '", param.name, "'"))
       .found(cat(text(bytes), " for ", tensor_type_text(dtype, shape)))
       .expected(cat("at most the ", text(most), " available"))
       .help("give smaller sizes with --dim or --shape");
@@ -134,6 +135,23 @@ void refuse_range(const vm::Param& param, std::string_view spec) {
 }
 
 }  // namespace
+
+Tensor filled_tensor(const vm::Param& param, const Any& number, const GivenSizes& sizes,
+                     std::vector<std::string>* chosen) {
+  const bool any_rank = param.type.rank < 0 && !sizes.shapes.contains(param.name);
+  const std::vector<int64_t> shape =
+      any_rank ? std::vector<int64_t>() : random_shape(param, sizes, chosen);
+  const Tensor one = loop::scalar_tensor(param.type.dtype, number);
+  require_memory(param, param.type.dtype, shape);
+  Tensor out = allocate_tensor(shape, param.type.dtype);
+  const auto bytes = static_cast<size_t>(one.bytes());
+  Ticker ticker;
+  for (int64_t i = 0; i < out.count(); ++i) {
+    ticker.tick();
+    std::memcpy(out.data_as<char>() + static_cast<size_t>(i) * bytes, one.data(), bytes);
+  }
+  return out;
+}
 
 Any RandomValues::value(const vm::Param& param, std::string_view spec,
                         std::vector<std::string>* chosen) {

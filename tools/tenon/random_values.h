@@ -12,6 +12,11 @@
 
 namespace tenon::tool {
 
+// A tensor for a parameter of type tensor, whose elements are all the number: of the sizes that
+// random values have, or of rank 0 if nothing gives the rank.
+Tensor filled_tensor(const vm::Param& param, const Any& number, const GivenSizes& sizes,
+                     std::vector<std::string>* chosen);
+
 // Values that a seed determines, the same on every machine: floats from -1 to 1, integers 0 and 1,
 // strings of 3 to 8 letters, arrays and lists of 2 elements, and of other data types the
 // constructor with the most fields that doesn't contain the type again.

@@ -36,7 +36,7 @@ struct RunCommand : CallFlags {
   std::string expect, save_values;
   ShowFlags show;
   StoreFlags stores;
-  Tolerance tolerance;
+  Criterion criterion;
   vm::Limits limits;
   vm::MachineOptions machine_options;
   std::optional<int64_t> fuel;
@@ -264,12 +264,12 @@ struct RunCommand : CallFlags {
       if (!stored) {
         ++missing;
       } else if (found && *found) {
-        all.push_back({results.names[i], compare(*found, *tensor, tolerance)});
+        all.push_back({results.names[i], compare(*found, *tensor, criterion)});
       } else if (type.kind == vm::SignatureType::Kind::Scalar) {
         const Tensor number = loop::scalar_tensor(type.dtype, results.values[i]);
-        all.push_back({results.names[i], compare(number, *tensor, tolerance)});
+        all.push_back({results.names[i], compare(number, *tensor, criterion)});
       } else if (!tensor) {
-        all.push_back({results.names[i], compare_values(results.values[i], *stored, tolerance)});
+        all.push_back({results.names[i], compare_values(results.values[i], *stored, criterion)});
       } else {
         throw Error(ErrorKind::Usage,
                     cat("--expect: output '", results.names[i], "' is not a tensor"))
@@ -293,13 +293,12 @@ struct RunCommand : CallFlags {
       if (!difference.equal) *exit_code = 1;
       if (json_output()) {
         json.begin_object().key("name").value(name);
-        write_difference(json, difference, tolerance);
+        write_difference(json, difference);
         json.end_object();
         continue;
       }
       std::fprintf(report, "%s: %s%s\n", printable(name).c_str(),
-                   difference.equal ? cat(equal, ": ").c_str() : "",
-                   to_text(difference, tolerance).c_str());
+                   difference.equal ? cat(equal, ": ").c_str() : "", to_text(difference).c_str());
     }
     if (json_output()) json.end_array();
   }
@@ -322,24 +321,24 @@ struct RunCommand : CallFlags {
         });
     std::vector<Compared> all;
     for (size_t i = 0; i < results.values.size(); ++i) {
-      all.push_back({results.names[i], compare_values(results.values[i], reference[i], tolerance)});
+      all.push_back({results.names[i], compare_values(results.values[i], reference[i], criterion)});
     }
     show_compared("interpreted", "as interpreted", all);
     const auto differs = [](const Compared& one) { return !one.difference.equal; };
     if (std::ranges::none_of(all, differs)) return;
     const auto first =
-        first_difference({program.module, function, flags.options, values}, seen, tolerance);
+        first_difference({program.module, function, flags.options, values}, seen, criterion);
     if (!first) return;
     if (json_output()) {
       json.key("first_difference").begin_object();
       json.key("at").value(tenon::to_text(spans[first->index]));
-      write_difference(json, first->difference, tolerance);
+      write_difference(json, first->difference);
       json.end_object();
       return;
     }
     std::fprintf(report, "first to differ: %s\n  %s\n",
                  printable(tenon::to_text(spans[first->index])).c_str(),
-                 to_text(first->difference, tolerance).c_str());
+                 to_text(first->difference).c_str());
   }
 };
 
@@ -349,10 +348,11 @@ void add_run_command(CLI::App* app, int* exit_code) {
   auto* command = app->add_subcommand("run", "run a function of an executable, model or program");
   command->footer(
       "Without inputs, prints the function's signature. An input is a file (.npy, .npz, .pb), a "
-      "number\n"
-      "for a scalar or a tensor of rank 0, or random: floats from -1 to 1, integers 0 or 1, or\n"
-      "numbers in LO..HI, inclusive; sizes of random inputs that --dim or --shape do not give are "
-      "1.\n"
+      "number,\n"
+      "which is a scalar or fills a tensor, or random: floats from -1 to 1, integers 0 or 1, or\n"
+      "numbers in LO..HI, inclusive. Sizes of filled and random tensors that --dim, --shape or "
+      "other\n"
+      "inputs do not give are 1, and a filled tensor of unknown rank has rank 0.\n"
       "A tensor may also be written as results are printed, 'tensor[2; f32] = [1, 2]', or as in a\n"
       "program, 'tensor[2; f32]{1, 2}'. A value of a data type, list, array or tuple is written "
       "as\n"
@@ -386,7 +386,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
       "--expect", state->expect,
       "folder with output_0.pb, ... or NAME.npy, or a .npz file: compare; exit code 1\n"
       "if they differ");
-  state->tolerances = add_tolerances(command, &state->tolerance);
+  state->tolerances = add_criterion(command, &state->criterion);
   add_mode(command, state->mode, state->flags);
   command
       ->add_option_function<std::string>(

@@ -109,8 +109,8 @@ Tensor read_tensor(const std::string& path) {
   throw Error(ErrorKind::Usage, cat(path, " is not a tensor file"))
       .expected(
           ".npy or .npz (NumPy; F.npz:NAME for one array of several) or .pb (ONNX TensorProto); - "
-          "for .npy from standard input; or random, random:LOW..HIGH; or text such as tensor[2; "
-          "f32]{1, 2}");
+          "for .npy from standard input; or random, random:LOW..HIGH; or a number, which fills the "
+          "tensor; or text such as tensor[2; f32]{1, 2}");
 }
 
 namespace {

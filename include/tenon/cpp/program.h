@@ -19,7 +19,7 @@ struct Limits {
   std::optional<Nanoseconds> deadline = {};  ///< from the call's start
   std::optional<int64_t> memory = {};        ///< bytes of stack, tensors and other values
   std::optional<int64_t> depth = {};         ///< nested calls; by default 1,048,576
-  std::optional<int64_t> stack = {};         ///< bytes of registers; by default 256 MiB
+  std::optional<int64_t> stack = {};         ///< bytes of registers from 64 KiB; by default 256 MiB
 
   /// For the C interface.
   tenon_limits raw() const noexcept {

@@ -99,6 +99,10 @@ Operand Parser::operand(const TypeRef& expected, bool nested) {
     refuse_infix(start, nested);
     return builder_.bind(value);
   }
+  if (t.word("fn") && (peek(1).is("(") || peek(1).is("["))) {
+    fail("a function can't be nested in another expression",
+         "a variable or a constant: bind the function to a variable first, %f = fn...");
+  }
   if (t.kind == TokenKind::kWord && peek(1).is("(")) {
     fail(cat("the call of ", t.text, " can't be nested in another expression"),
          "a variable or a constant: bind the call to a variable first");

@@ -16,7 +16,7 @@ enum class Kind : uint8_t {
   kInteger,
   kBoolean,
   kString,
-  kTensor,    // of one element
+  kTensor,    // of one element, which can be a scalar
   kScalar,    // of any dtype
   kScalarOf,  // of the first operand's dtype
   kTensorOf,  // of rank 0 and the first operand's dtype
@@ -83,7 +83,7 @@ const char* wanted(Kind kind) {
     case Kind::kArray:
       return "an array";
     case Kind::kTensor:
-      return "a tensor of one element";
+      return "a tensor of one real number or boolean";
     default:
       return "a scalar";
   }
@@ -93,7 +93,7 @@ bool has_kind(const TypeRef& type, Kind kind) {
   if (kind == Kind::kArray) return type.is<ArrayType>();
   if (kind == Kind::kScalar) return type.is<ScalarType>();
   const auto* tensor = type_as<TensorType>(type);
-  if (!tensor) return false;
+  if (!tensor || !is_scalar_dtype(tensor->dtype)) return false;
   return !tensor->dims_known || !proves_differ(product(tensor->dims.to_vector()), 1);
 }
 

@@ -59,6 +59,18 @@ TypeRef infer_match(InferContext& cx) {
   return tensor_type(boolean, dims_of(cx.tensor(0)));
 }
 
+TypeRef infer_tokens(InferContext& cx) {
+  const TensorType& x = cx.tensor(0);
+  require_rank(cx, 1, 1);
+  if (!cx.attr_bool("separators")) cx.require_equal(cx.tensor(1).dims[0], 1, "the patterns and 1");
+  if (cx.attr_int("least") < 1) {
+    cx.fail(cat("'least' is ", cx.attr_int("least"), ", expected 1 or more"));
+  }
+  std::vector<Dim> dims = dims_of(x);
+  dims.push_back(cx.fresh("tokens"));
+  return tuple_type({strings(dims), tensor_type(i64, dims_of(x))});
+}
+
 TypeRef infer_parse(InferContext& cx) {
   const DataType dtype = cx.attr_dtype("dtype");
   if (!contains(kNumbers, dtype)) {
@@ -124,6 +136,16 @@ void register_text(OperatorTable& table) {
                  {{"pattern", AttrKind::kString, nullptr,
                    "in RE2's syntax; docs/security.md bounds its size, and that of the strings"}},
                  "whether a regular expression matches the whole string", infer_match));
+  table.add(
+      text("text_tokens", "tenon.text.tokens", {x, {"patterns", kStrings}},
+           {{"separators", AttrKind::kBool, "false",
+             "the patterns match what lies between tokens: the first splits the strings, the "
+             "next what it leaves, and so on; else one pattern matches tokens"},
+            {"least", AttrKind::kInt, "1", "characters of a token; shorter ones are dropped"}},
+           "(tokens along a new last axis, filled up with empty strings; how many, i64). "
+           "Patterns are regular expressions like text_match's, and matches as long as "
+           "possible",
+           infer_tokens));
   table.add(text("text_parse", "tenon.text.parse", {x},
                  {{"dtype", AttrKind::kDType, nullptr, "of the result"}},
                  "the numbers that the strings are, a run-time error if one isn't", infer_parse));

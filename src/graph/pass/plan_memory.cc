@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <queue>
 #include <set>
@@ -110,10 +111,40 @@ void place_constant_sizes(const Lifetimes& lifetimes, Plan* plan) {
   plan->arena_before = home.before();
 }
 
+// Whether sizes provably fit into others. Most values have one of few sizes, and a proof about a
+// sum of products takes long, so each is tried once.
+class SizeProofs {
+ public:
+  // The number of a size; equal sizes have the same.
+  size_t number(const Dim& bytes) {
+    const auto [at, is_new] = numbers_.try_emplace(bytes, sizes_.size());
+    if (is_new) sizes_.push_back(bytes);
+    return at->second;
+  }
+  bool fits(size_t bytes, size_t room) {
+    if (bytes == room) return true;
+    const auto [at, is_new] = fits_.try_emplace({bytes, room}, false);
+    if (is_new) {
+      at->second = proves_equal(sizes_[room], sizes_[bytes]) ||
+                   proves_less_equal(sizes_[bytes], sizes_[room]);
+    }
+    return at->second;
+  }
+
+ private:
+  struct Hash {
+    size_t operator()(const Dim& d) const { return hash(d); }
+  };
+  std::unordered_map<Dim, size_t, Hash> numbers_;
+  std::vector<Dim> sizes_;
+  std::map<std::pair<size_t, size_t>, bool> fits_;
+};
+
 // A storage of symbolic size, for values that take turns.
 struct Shared {
   const Var* storage;
   Dim bytes;
+  size_t size;            // its number
   int64_t scope;          // of its allocation
   const Binding* before;  // null where the first of the values is made
 };
@@ -122,6 +153,7 @@ struct Shared {
 // Storages are allocated outside of loops.
 std::vector<Shared> share_symbolic_sizes(const Lifetimes& lifetimes, Plan* plan) {
   constexpr int kMaxTried = 256;
+  SizeProofs proofs;
   std::vector<Shared> blocks;
   using Until = std::pair<int64_t, size_t>;  // binding, block
   std::priority_queue<Until, std::vector<Until>, std::greater<>> used;
@@ -133,10 +165,10 @@ std::vector<Shared> share_symbolic_sizes(const Lifetimes& lifetimes, Plan* plan)
     for (; !used.empty() && used.top().first < v.life.first; used.pop()) {
       unused.insert(used.top().second);
     }
+    const size_t size = proofs.number(v.bytes);
     const auto fits = [&](size_t at) {
       const Shared& block = blocks[at];
-      return lifetimes.encloses(block.scope, v.scope) &&
-             (proves_equal(block.bytes, v.bytes) || proves_less_equal(v.bytes, block.bytes));
+      return lifetimes.encloses(block.scope, v.scope) && proofs.fits(size, block.size);
     };
     const auto grouped = of_group.find(v.leader);
     if (grouped != of_group.end() && fits(grouped->second)) {
@@ -152,8 +184,8 @@ std::vector<Shared> share_symbolic_sizes(const Lifetimes& lifetimes, Plan* plan)
     if (it == unused.end()) {
       Home home(lifetimes);
       home.add(v);
-      blocks.push_back(
-          {v.storage, v.bytes, home.scope(), home.scope() == v.scope ? nullptr : home.before()});
+      blocks.push_back({v.storage, v.bytes, size, home.scope(),
+                        home.scope() == v.scope ? nullptr : home.before()});
       if (blocks[block].before) plan->places[v.storage] = {0, v.storage};
     } else {
       block = *it;

@@ -167,6 +167,70 @@ Operands tf_idf_vectorizer(NodeContext& cx) {
   return {dims.size() == 1 ? cx.squeeze(y, {0}) : y};
 }
 
+// ---- com.microsoft ----
+
+// One regular expression that matches tokens, or several that separate them.
+struct TokenPatterns {
+  std::vector<std::string> list;
+  bool separate = false;
+  bool by_character = false;  // the expression matches every character
+};
+
+TokenPatterns token_patterns(NodeContext& cx) {
+  const TokenPatterns every_character = {.list = {"(?s)."}, .by_character = true};
+  const std::vector<std::string> separators = cx.attr_strings("separators");
+  if (separators == std::vector<std::string>{""}) {
+    cx.ignore("tokenexp");
+    return every_character;
+  }
+  if (!separators.empty()) {
+    cx.ignore("tokenexp");  // as in ONNX Runtime
+    return {.list = separators, .separate = true};
+  }
+  const std::string expression = cx.attr_string("tokenexp", "");
+  if (expression.empty()) cx.invalid("neither separators nor tokenexp", "one of them");
+  if (expression == ".") return every_character;
+  return {.list = {expression}};
+}
+
+// The tokens of each string along a new last axis, padded. ONNX Runtime gives an operand without
+// elements a result of less rank, [0] for [C] and [N, 0] for [N, C]; here it is [0, 0] and
+// [N, C, 0].
+Operands tokenizer(NodeContext& cx) {
+  const bool mark = cx.attr_int("mark") != 0;
+  const int64_t least = cx.attr_int("mincharnum");
+  if (!cx.has_attr("pad_value"))
+    cx.invalid("no attribute 'pad_value'", "a string, which has no default");
+  const std::string pad_text = cx.attr_string("pad_value", "");
+  const TokenPatterns patterns = token_patterns(cx);
+  if (least < 1 || (patterns.by_character && least > 1)) {
+    cx.invalid(cat("mincharnum=", least),
+               patterns.by_character ? "1: each token is one character" : "1 or more");
+  }
+  const Dims dims = cx.dims(0);
+  if (dims.size() != 1 && dims.size() != 2) cx.invalid(cat("X of rank ", dims.size()), "1 or 2");
+  if (cx.dtype(0) != string_elements) cx.invalid(cat("X of ", to_text(cx.dtype(0))), "strings");
+  const Operands found = cx.b.ops("text_tokens", {cx.in(0), cx.strings_tensor(patterns.list)},
+                                  attrs({{"separators", patterns.separate}, {"least", least}}));
+  const auto last = static_cast<int64_t>(dims.size());
+  const Dim longest = cx.dims(found[0])[dims.size()];
+  const Operand pad = cx.string(pad_text), count = cx.unsqueeze(found[1], {last});
+  const auto below = [&](const Dim& n, const Operand& bound) {
+    return cx.op("less", {range(cx, n), bound});
+  };
+  const Operand tokens = cx.op("where", {below(longest, count), found[0], pad});
+  if (!mark) return {tokens};
+  // start, tokens, end, padding; nothing if there are no tokens at all.
+  Dims column = dims;
+  column.push_back(1);
+  const auto columns_of = [&](const Operand& text) { return cx.expand(text, column); };
+  const Dim width = longest + 2;
+  const Operand padded = cx.concat({columns_of(cx.string("\x02")), tokens, columns_of(pad)}, last);
+  const Operand end = cx.op("equal", {range(cx, width), cx.add(count, cx.integer(1))});
+  const Operand marked = cx.op("where", {end, cx.string("\x03"), padded});
+  return {cx.slice(marked, last, 0, min(longest * 3, width))};
+}
+
 }  // namespace
 
 void register_text(OpTable& t) {
@@ -175,6 +239,7 @@ void register_text(OpTable& t) {
   t.add("StringNormalizer", 10, string_normalizer);
   t.add("StringSplit", 20, string_split);
   t.add("TfIdfVectorizer", 9, tf_idf_vectorizer);
+  t.add("Tokenizer", 1, tokenizer, kMicrosoft);
 }
 
 }  // namespace tenon::onnx

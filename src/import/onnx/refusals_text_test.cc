@@ -1,5 +1,6 @@
 // Refusals of operators on strings.
 #include "graph/op/register.h"
+#include "import/onnx/op_table.h"
 #include "import/onnx/refusals_testing.h"
 
 namespace tenon::onnx {
@@ -78,6 +79,27 @@ TEST_F(RefusalsOfText, TfIdfVectorizer) {
       row({}, "4 pool_int64s and 0 pool_strings for X of string", "pool_strings alone", "s n"),
       row({M::texts("pool_strings", {"a"})}, "4 pool_int64s and 1 pool_strings for X of i64",
           "pool_int64s alone"),
+  });
+}
+
+TEST_F(RefusalsOfText, Tokenizer) {
+  const Attributes whole = {M::integer("mark", 0), M::text("pad_value", "#"),
+                            M::integer("mincharnum", 1), M::text("tokenexp", "[a-z]+")};
+  auto row = [&](const std::string& without, const Attributes& with, const std::string& found,
+                 const std::string& expected, const std::string& x = "s n") {
+    Attributes all = whole;
+    std::erase_if(all, [&](const Attribute& a) { return a.name == without; });
+    all.insert(all.end(), with.begin(), with.end());
+    return Refusal{"Tokenizer", 17, {x}, all, found, expected, 1, kMicrosoft};
+  };
+  broken({
+      row("pad_value", {}, "no attribute 'pad_value'", "a string, which has no default"),
+      row("tokenexp", {}, "neither separators nor tokenexp", "one of them"),
+      row("mincharnum", {M::integer("mincharnum", 0)}, "mincharnum=0", "1 or more"),
+      row("mincharnum", {M::integer("mincharnum", 2), M::texts("separators", {""})}, "mincharnum=2",
+          "1: each token is one character"),
+      row("", {}, "X of rank 3", "1 or 2", "s 1 1 n"),
+      row("", {}, "X of i64", "strings", "i n"),
   });
 }
 

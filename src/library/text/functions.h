@@ -17,6 +17,7 @@ void register_match(Registration& functions);
 void register_ngrams(Registration& functions);
 void register_numbers(Registration& functions);
 void register_split(Registration& functions);
+void register_tokens(Registration& functions);
 
 // Of arguments that must be strings of tensors; an error names the function and the argument.
 Strings strings_of(std::string_view function, std::string_view name, const Tensor& t);

@@ -13,6 +13,7 @@ void register_text_functions() {
   text::register_ngrams(functions);
   text::register_numbers(functions);
   text::register_split(functions);
+  text::register_tokens(functions);
   functions.commit();
 }
 

@@ -1,12 +1,8 @@
 // tenon.text.split: the parts of strings between delimiters, as Python's str.split gives them.
-#include <algorithm>
-#include <list>
-
-#include "device/device.h"
 #include "device/scratch.h"
 #include "library/argument/argument.h"
 #include "library/text/functions.h"
-#include "object/array.h"
+#include "library/text/parts.h"
 #include "support/poll.h"
 #include "support/utf8.h"
 
@@ -109,59 +105,18 @@ class Splitter {
   int64_t most_;
 };
 
-// The parts of all strings, in blocks, so that growing doesn't copy them.
-class Parts {
- public:
-  size_t size() const { return size_; }
-  void add(std::string_view part) {
-    if (blocks_.empty() || blocks_.back().size() == kBlock) blocks_.emplace_back().reserve(kBlock);
-    blocks_.back().push_back(part);
-    ++size_;
-  }
-  // The next part that was added and not yet taken.
-  std::string_view take() {
-    if (taken_ == kBlock) {
-      blocks_.pop_front();
-      taken_ = 0;
-    }
-    return blocks_.front()[taken_++];
-  }
-
- private:
-  static constexpr size_t kBlock = 4096;
-  std::list<Scratch<std::string_view>> blocks_;
-  size_t size_ = 0, taken_ = 0;
-};
-
 Array<Any> split(const Tensor& x, const Any& delimiter, int64_t most) {
   const Strings strings = strings_of(kName, "x", x);
   if (most < 0) fail(kName, cat("'most' is ", most, ", expected 0 or more"));
-  if (x.rank() == kMaxRank) fail(kName, "'x' has no room for an axis of parts");
+  Parts parts(kName, x);
   Splitter splitter(string_of(kName, "delimiter", delimiter), most);
-  Tensor counts = allocate_tensor(x.shape(), i64);
-  Parts parts;
-  int64_t longest = 0;
   Ticker ticker;
   for (int64_t i = 0; i < strings.size(); ++i) {
     ticker.tick();
-    const size_t before = parts.size();
     splitter.split(strings[i], [&](std::string_view part) { parts.add(part); });
-    const auto count = static_cast<int64_t>(parts.size() - before);
-    longest = std::max(longest, count);
-    set_integer(counts, i, count);
+    parts.finish_string();
   }
-  std::vector<int64_t> shape(x.shape().begin(), x.shape().end());
-  shape.push_back(longest);
-  StringTensorBuilder made(shape, static_cast<size_t>(strings.text_bytes()));
-  for (int64_t i = 0; i < strings.size(); ++i) {
-    const int64_t count = integer_at(counts, i);
-    for (int64_t k = 0; k < longest; ++k) {
-      const std::string_view next = k < count ? parts.take() : std::string_view();
-      ticker.tick(next.size());
-      made.append(next);
-    }
-  }
-  return Array<Any>({Any(made.finish()), Any(counts)});
+  return parts.finish(static_cast<size_t>(strings.text_bytes()));
 }
 
 }  // namespace

@@ -176,6 +176,63 @@ TEST(Match, RefusesTextThatCouldTakeLong) {
             (std::vector<uint8_t>{1}));
 }
 
+// The tokens and their counts.
+std::pair<Tensor, Ints> tokens(const Texts& x, const Texts& patterns, bool separators,
+                               int64_t least = 1) {
+  const auto found =
+      call("tenon.text.tokens", texts(x), texts(patterns), separators, least).as<Array<Any>>();
+  return {found[0].as<Tensor>(), data_of<int64_t>(found[1].as<Tensor>())};
+}
+
+TEST(Tokens, AreTheLongestMatches) {
+  const auto [words, counts] = tokens({"ab, c\xc3\xa9!", "", "x"}, {"[a-z]|[a-z\xc3\xa9]+"}, false);
+  EXPECT_EQ(shape_of(words), (Ints{3, 2}));
+  EXPECT_EQ(texts_of(words), (Texts{"ab", "c\xc3\xa9", "", "", "x", ""}));
+  EXPECT_EQ(counts, (Ints{2, 0, 1}));
+  // What precedes the place of a search is read.
+  EXPECT_EQ(texts_of(tokens({"foo bar"}, {"\\b[a-z]"}, false).first), (Texts{"f", "b"}));
+  EXPECT_EQ(texts_of(tokens({"foo bar"}, {"^[a-z]"}, false).first), (Texts{"f"}));
+}
+
+TEST(Tokens, OfFewerCharactersAreDropped) {
+  EXPECT_EQ(texts_of(tokens({"\xc3\xa9 \xc3\xa9\xc3\xa9 abc"}, {"[^ ]+"}, false, 2).first),
+            (Texts{"\xc3\xa9\xc3\xa9", "abc"}));
+  EXPECT_EQ(texts_of(tokens({"\xc3\xa9 \xc3\xa9\xc3\xa9 abc"}, {" "}, true, 2).first),
+            (Texts{"\xc3\xa9\xc3\xa9", "abc"}));
+  // The search goes on behind the first character of what is too short, so behind an empty match.
+  EXPECT_EQ(texts_of(tokens({"\xc3\xa9 aab ab"}, {"a*"}, false).first), (Texts{"aa", "a"}));
+  EXPECT_EQ(texts_of(tokens({"abb"}, {"ab|bb"}, false, 2).first), (Texts{"ab"}));
+  EXPECT_EQ(texts_of(tokens({"abbb"}, {"a|bb"}, false, 2).first), (Texts{"bb"}));
+}
+
+TEST(Tokens, AreSplitByOneSeparatorAfterTheOther) {
+  EXPECT_EQ(texts_of(tokens({" a-b  c-d "}, {" ", "^.-"}, true).first), (Texts{"b", "d"}));
+  EXPECT_EQ(texts_of(tokens({"a,bc", "  "}, {"[, ]", "b"}, true).first), (Texts{"a", "c", "", ""}));
+  // An empty match takes the character after it.
+  EXPECT_EQ(tokens({"a\xc3\xa9 c"}, {"x*"}, true).second, (Ints{0}));
+  EXPECT_EQ(texts_of(tokens({"ab"}, {"b|$"}, true).first), (Texts{"a"}));
+  EXPECT_EQ(texts_of(tokens({"ab"}, {"$"}, true).first), (Texts{"ab"}));
+}
+
+TEST(Tokens, RefusesOtherArguments) {
+  const auto refused = [](const Any& patterns, const Any& separators, const Any& least) {
+    return failure("tenon.text.tokens", texts({"a\xc3\xa9"}), patterns, separators, least);
+  };
+  EXPECT_EQ(refused(texts({"a("}), false, 1),
+            "tenon.text.tokens: the pattern is not a valid RE2 expression");
+  EXPECT_EQ(refused(texts({"a", "b"}), false, 1), "tenon.text.tokens: 2 patterns, expected 1");
+  EXPECT_EQ(refused(texts({0}, {}), true, 1), "tenon.text.tokens: 0 patterns, expected 1 to 32");
+  EXPECT_EQ(refused(texts(Texts(33, "a")), true, 1),
+            "tenon.text.tokens: 33 patterns, expected 1 to 32");
+  EXPECT_EQ(refused(texts({"a"}), true, 0), "tenon.text.tokens: 'least' is 0, expected 1 or more");
+  EXPECT_EQ(refused(ints({1}), true, 1),
+            "tenon.text.tokens: 'patterns' is tensor[1; i64], expected a tensor of strings");
+  const std::string halves =
+      "tenon.text.tokens: a match ends within a character, expected a pattern without \\C";
+  EXPECT_EQ(refused(texts({"a\\C"}), false, 1), halves);
+  EXPECT_EQ(refused(texts({"a\\C"}), true, 1), halves);
+}
+
 TEST(Format, IsThatOfNumPy) {
   const Floats numbers = {0,     -0.0F,     1,          0.1F,     1e6F, 2e-4F,
                           1e-5F, -1.5e-42F, 123456.78F, INFINITY, NAN};
@@ -317,12 +374,16 @@ TEST(Library, StopsWhereItIsToldTo) {
   EXPECT_EQ(failure("tenon.text.join", many, many), "stopped");
   EXPECT_EQ(failure("tenon.text.find", many, many), "stopped");
   EXPECT_EQ(failure("tenon.text.split", many, String("x"), 1), "stopped");
+  EXPECT_EQ(failure("tenon.text.tokens", many, texts({"x"}), true, 1), "stopped");
   EXPECT_EQ(failure("tenon.text.parse", numbers, f32), "stopped");
   // Also within one string, and between them and others.
   const std::string text(20'000, 'a');
   EXPECT_EQ(failure("tenon.text.split", texts({text}), String("b"), 1), "stopped");
   EXPECT_EQ(failure("tenon.text.split", texts({"a"}), String(text), 1), "stopped");
   EXPECT_EQ(failure("tenon.text.split", texts({text}), String(""), 1), "stopped");
+  EXPECT_EQ(failure("tenon.text.tokens", texts({text}), texts({"a"}), false, 1), "stopped");
+  EXPECT_EQ(failure("tenon.text.tokens", texts({text}), texts({"a"}), true, 1), "stopped");
+  EXPECT_EQ(failure("tenon.text.tokens", texts({text}), texts({"b"}), true, 30'000), "stopped");
   EXPECT_EQ(failure("tenon.text.case", texts({text}), true), "stopped");
   EXPECT_EQ(failure("tenon.text.concat", large, large), "stopped");
   EXPECT_EQ(failure("tenon.text.find", large, large), "stopped");

@@ -35,7 +35,8 @@ struct Limits {
   size_t memory = 0;
   uint32_t depth = 1 << 20;                // frames
   size_t stack_bytes = size_t{256} << 20;  // of registers; address space, not memory
-  int32_t threads = 0;                     // for parallel loops; 0 for all available
+  static constexpr size_t kLeastStackBytes = size_t{64} << 10;  // less is raised to this
+  int32_t threads = 0;  // for parallel loops; 0 for all available
 
   bool operator==(const Limits&) const = default;
 };

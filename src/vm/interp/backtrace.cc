@@ -36,6 +36,9 @@ void Machine::add_backtrace(Error& error, const Frame* entry) const try {
   constexpr size_t kShown = 24;
   const size_t depth = 1 + static_cast<size_t>(std::max<ptrdiff_t>(entry - frame_, 0));
   auto op = [&](size_t i) { return i == 0 ? pc_ : frame_[i - 1].pc; };
+  for (size_t i = 0; i < std::min(depth, kShown) && error.span().empty(); ++i) {
+    error.at(running_->span_of(op(i)));
+  }
   size_t i = 0, shown = 0;
   while (i < depth && shown < kShown) {
     const Cycle cycle = cycle_from(i, depth, op);

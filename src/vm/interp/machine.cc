@@ -19,7 +19,6 @@ namespace {
 
 // What a tail call's return may write past its frame.
 constexpr size_t kStackSlack = 4096;
-constexpr size_t kFirstRegisterBytes = size_t{64} << 10;
 constexpr size_t kFirstFrames = 1024;
 // Stack beyond this goes back to the system after a call.
 constexpr size_t kKeptStack = size_t{1} << 20;
@@ -103,7 +102,7 @@ Ref<StorageObj> Machine::allocate(size_t bytes, size_t alignment) {
 
 [[gnu::cold]] Limits Machine::checked(Limits limits) {
   limits.depth = std::max(limits.depth, 1u);
-  limits.stack_bytes = std::max(limits.stack_bytes, kFirstRegisterBytes);
+  limits.stack_bytes = std::max(limits.stack_bytes, Limits::kLeastStackBytes);
   limits.fuel = std::max<int64_t>(limits.fuel, 0);
   return limits;
 }
@@ -135,7 +134,7 @@ Ref<StorageObj> Machine::allocate(size_t bytes, size_t alignment) {
   base_ = top_ = reinterpret_cast<AnyView*>(registers_.begin());
   frame_ = reinterpret_cast<Frame*>(frames_.end());
   pc_ = nullptr;
-  register_limit_ = reinterpret_cast<AnyView*>(registers_.begin() + kFirstRegisterBytes);
+  register_limit_ = reinterpret_cast<AnyView*>(registers_.begin() + Limits::kLeastStackBytes);
   frame_limit_ =
       reinterpret_cast<Frame*>(frames_.end()) - std::min<size_t>(kFirstFrames, limits.depth);
   in_force_.registers_end = reinterpret_cast<AnyView*>(registers_.begin() + stack_bytes_);
@@ -188,8 +187,8 @@ size_t Machine::stack_committed() const {
 // Returns what a deep call committed to the system.
 void Machine::release_stack() noexcept {
   if (stack_committed() <= kKeptStack) return;
-  registers_.discard(kFirstRegisterBytes);
-  register_limit_ = reinterpret_cast<AnyView*>(registers_.begin() + kFirstRegisterBytes);
+  registers_.discard(Limits::kLeastStackBytes);
+  register_limit_ = reinterpret_cast<AnyView*>(registers_.begin() + Limits::kLeastStackBytes);
   size_t frames = std::min<size_t>(kFirstFrames, depth_);
   frames_.discard_before(frames_.size() - frames * sizeof(Frame));
   frame_limit_ = reinterpret_cast<Frame*>(frames_.end()) - frames;

@@ -275,7 +275,8 @@ class Machine final : private CallContext, private MachineState {
   Any admitted(const AnyView& argument);
   // Releases the registers from `start` on.
   void unwind(AnyView* start) noexcept;
-  // Adds the frames from the innermost to `entry`; a recursion's frames once, with a count.
+  // Adds the frames from the innermost to `entry`; a recursion's frames once, with a count. The
+  // innermost frame whose place is known is where the error is, unless it has a place.
   void add_backtrace(Error& error, const Frame* entry) const;
   // Whether a call runs on this thread.
   bool runs_here() const { return thread_.load(std::memory_order_relaxed) == Pool::this_thread(); }

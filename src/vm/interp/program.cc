@@ -309,6 +309,13 @@ const CodeSpan* Program::span_at(const FunctionUnit& function, uint32_t offset) 
   return after == function.spans.begin() ? nullptr : &after[-1];
 }
 
+Span Program::span_of(const Op* op) const {
+  uint32_t offset = 0;
+  const FunctionCode* code = decoded_.locate(op, &offset);
+  const CodeSpan* span = code ? span_at(function_unit(*code), offset) : nullptr;
+  return span ? unit_.spans[span->span] : Span();
+}
+
 std::string Program::frame_text(const Op* op) const {
   uint32_t offset = 0;
   const FunctionCode* code = decoded_.locate(op, &offset);

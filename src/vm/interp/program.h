@@ -98,6 +98,8 @@ class Program : public Object {
     return idle_.call(*this, code, captures, args, account, outputs);
   }
 
+  // Where an op comes from; empty if that isn't known.
+  Span span_of(const Op* op) const;
   // A backtrace line for an op: "fused_add at net.tn:12:3, instruction 17: call_packed".
   std::string frame_text(const Op* op) const;
   // Where the function's instruction at that offset comes from; null if the file doesn't tell.

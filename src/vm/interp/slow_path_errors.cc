@@ -245,13 +245,15 @@ std::string pattern_text(const DimCheck& check, const AnyView* base) {
   }
 }
 
-// With the names of sizes that parameters declare: "tensor[batch=2, seq; i64]".
+// With the names of sizes that parameters declare: "tensor[batch=2, seq; i64]". Where only the rank
+// is matched, "tensor[rank=2; i64]".
 [[gnu::cold]] std::string expected_shape(Machine& m, const Op& op, const AnyView* base,
                                          const AnyView& value, size_t at) {
   const Misfit found = misfit(m, op, value, at);
   const Place place = place_of(m, op);
   std::string sizes;
   size_t axis = 0;
+  bool has_size = false;
   for (const DimCheck& check : op.as<OpClass::Match>().dims) {
     std::string size = pattern_text(check, base);
     const SignatureDim* named = found.type ? declared_dim(*found.type, axis)
@@ -259,8 +261,10 @@ std::string pattern_text(const DimCheck& check, const AnyView* base) {
                                     ? stored_dim(place, static_cast<uint32_t>(check.reg))
                                     : nullptr;
     if (named) size = size == "*" ? printable(named->text) : cat(printable(named->text), "=", size);
+    has_size |= size != "*";
     sizes += cat(axis++ ? ", " : "", size);
   }
+  if (axis && !has_size) sizes = cat("rank=", axis);
   const DataType dtype = op.operands->dtype;
   return dtype.is_void() ? cat("shape[", sizes, "]") : tensor_type_text(sizes, dtype);
 }
