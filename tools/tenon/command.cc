@@ -138,7 +138,7 @@ std::vector<CLI::Option*> add_criterion(CLI::App* command, Criterion* criterion)
               ->add_option("--atol", criterion->atol,
                            cat("absolute tolerance; by default 1e-7",
                                of_onnx ? ""
-                                       : ", or 1e-5 of a value's greatest\nmagnitude if that is "
+                                       : ", or 1e-4 of a value's greatest\nmagnitude if that is "
                                          "more (docs/semantics.md)"))
               ->check(not_negative())};
 }

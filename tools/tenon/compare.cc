@@ -62,7 +62,9 @@ constexpr double kSteps = 16;
 constexpr double kStepOf8Bits = 1.0 / 127;
 constexpr double kNoise = 0.125, kNoiseGrowth = 1.5, kMostNoise = 0.25;
 constexpr double kLeast = 1e-7;
-constexpr double kShare = 1e-5;
+// In f32, the results of a MobileNetV3 lie up to 5e-5 of the greatest from those in f64, ONNX
+// Runtime's up to 2e-5.
+constexpr double kShare = 1e-4;
 
 double greatest_magnitude(const Tensor& t) {
   double greatest = 0;

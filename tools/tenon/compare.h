@@ -17,7 +17,7 @@ namespace tenon::tool {
 // How close values must be to agree.
 struct Criterion {
   double rtol = 1e-3;
-  // By default 1e-7, or 1e-5 of the greatest magnitude of what is expected if that is more, since
+  // By default 1e-7, or 1e-4 of the greatest magnitude of what is expected if that is more, since
   // the rounding errors of a sum are relative to its terms; more for 16-bit floats, and for what is
   // quantized.
   std::optional<double> atol;
