@@ -1,9 +1,11 @@
 #include "graph/pass/plan_memory.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <set>
 #include <unordered_map>
@@ -111,32 +113,55 @@ void place_constant_sizes(const Lifetimes& lifetimes, Plan* plan) {
   plan->arena_before = home.before();
 }
 
-// Whether sizes provably fit into others. Most values have one of few sizes, and a proof about a
-// sum of products takes long, so each is tried once.
+// Whether sizes provably fit into others. A proof about sums of products takes long, so each is
+// tried once, and only if the sizes at some values of their symbols don't refute it.
 class SizeProofs {
  public:
   // The number of a size; equal sizes have the same.
   size_t number(const Dim& bytes) {
     const auto [at, is_new] = numbers_.try_emplace(bytes, sizes_.size());
-    if (is_new) sizes_.push_back(bytes);
+    if (is_new) sizes_.push_back({bytes, samples_of(bytes)});
     return at->second;
   }
   bool fits(size_t bytes, size_t room) {
     if (bytes == room) return true;
     const auto [at, is_new] = fits_.try_emplace({bytes, room}, false);
     if (is_new) {
-      at->second = proves_equal(sizes_[room], sizes_[bytes]) ||
-                   proves_less_equal(sizes_[bytes], sizes_[room]);
+      const Size &small = sizes_[bytes], &large = sizes_[room];
+      at->second =
+          !refuted(small.samples, large.samples) &&
+          (proves_equal(large.bytes, small.bytes) || proves_less_equal(small.bytes, large.bytes));
     }
     return at->second;
   }
 
  private:
+  // The size where all symbols are 1, where all are large, and where they differ.
+  using Samples = std::array<std::optional<int64_t>, 3>;
+  static Samples samples_of(const Dim& bytes) {
+    const auto mixed = [](std::string_view symbol) -> std::optional<int64_t> {
+      return 1 + static_cast<int64_t>(std::hash<std::string_view>{}(symbol) % 97);
+    };
+    return {evaluate(bytes, [](std::string_view) { return std::optional<int64_t>(1); }),
+            evaluate(bytes, [](std::string_view) { return std::optional<int64_t>(1000); }),
+            evaluate(bytes, mixed)};
+  }
+  static bool refuted(const Samples& small, const Samples& large) {
+    for (size_t i = 0; i < small.size(); ++i) {
+      if (small[i] && large[i] && *small[i] > *large[i]) return true;
+    }
+    return false;
+  }
+
+  struct Size {
+    Dim bytes;
+    Samples samples;
+  };
   struct Hash {
     size_t operator()(const Dim& d) const { return hash(d); }
   };
   std::unordered_map<Dim, size_t, Hash> numbers_;
-  std::vector<Dim> sizes_;
+  std::vector<Size> sizes_;
   std::map<std::pair<size_t, size_t>, bool> fits_;
 };
 
