@@ -226,3 +226,79 @@ def test_a_result_of_another_type_is_blamed_on_its_function(value, result, expec
     with pytest.raises(tenon.ExecutionError, match="function 'test.returning' doesn't fit its declared type") as caught:
         tenon.compile(returning(value, result))(np.zeros(5, "float32"))
     assert caught.value.expected == expected
+
+
+CLOSURES = """
+fn @number(%f: fn(i64) -> i8, %x: i64) -> bool { %y = %f(%x) greater(%y, i8(127)) }
+fn @truth(%f: fn(i64) -> bool, %x: i64) -> i64 { %y = %f(%x) match %y { true => { 1 } false => { 0 } } }
+fn @rounded(%f: fn(i64) -> f32, %x: i64) -> f32 { %f(%x) }
+fn @list(%f: fn(i64) -> list[i64], %x: i64) -> i64 { %y = %f(%x) match %y { Nil => { 0 } Cons(%h, %t) => { %h } } }
+fn @sized(%f: fn(tensor[n; f32]) -> tensor[n; f32], %x: tensor[n; f32]) -> tensor[n; f32] { %y = %f(%x) add(%y, %x) }
+fn @pair(%f: (fn(i64) -> (f32, i8), i64), %x: i64) -> (f32, i8) { %g = %f.0 %g(%x) }
+fn @array(%f: array[fn(i64) -> i8], %x: i64) -> i8 { %g = array_get(%f, 0) %g(%x) }
+fn @made(%f: fn(i64) -> fn(i64) -> i8, %x: i64) -> i8 { %g = %f(%x) %g(%x) }
+fn @same[T](%f: fn(T) -> T, %x: T) -> T attrs(inline=false) { %f(%x) }
+fn @general(%f: fn(i8) -> i8, %x: i8) -> i8 { @same(%f, %x) }
+fn @nothing(%f: fn(i64) -> (), %x: i64) -> i64 { %y = %f(%x) %x }
+"""
+
+
+@pytest.fixture(scope="module", params=["compiled", "bytecode", "interpret"])
+def call_closures(request):
+    module = tenon.ir.parse(CLOSURES)
+    executable = tenon.compile(module, mode="bytecode" if request.param == "interpret" else request.param)
+
+    def call(function, *args):
+        return module.interpret(function, *args) if request.param == "interpret" else executable[function](*args)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "expected"),
+    [
+        ("number", 1000, "i8"),
+        ("number", 1.5, "i8"),
+        ("truth", 7, "bool"),
+        ("truth", None, "bool"),
+        ("rounded", 1, "f32"),
+        ("list", 5, "list[i64]"),
+        ("pair", (0.1, 300), "i8"),
+        ("array", 1000, "i8"),
+        ("made", 5, "fn(i64) -> i8"),
+        ("general", 1000, "i8"),
+    ],
+)
+def test_what_a_function_value_of_the_host_returns_is_of_its_type(call_closures, function, value, expected):
+    host = tenon.Function(lambda x: value)  # whose results the binding doesn't convert
+    given = {
+        "pair": lambda: (host, 1),
+        "array": lambda: [host],
+    }.get(function, lambda: host)()
+    with pytest.raises(tenon.ExecutionError, match="of a function of the host doesn't fit its declared type") as caught:
+        call_closures(function, given, 5)
+    assert caught.value.expected == expected
+
+
+def test_sizes_that_a_function_value_of_the_host_returns_are_those_of_its_arguments(call_closures):
+    with pytest.raises(tenon.ExecutionError) as caught:
+        call_closures("sized", lambda x: np.zeros(7, "float32"), np.zeros(3, "float32"))
+    assert caught.value.found.startswith("tensor[7; f32]")
+
+
+def test_what_fits_is_passed_on_by_function_values_of_the_host(call_closures):
+    call = call_closures
+    rounded = float(np.float32(0.1))
+    assert call("number", lambda x: 127, 5) is False
+    assert call("truth", lambda x: True, 5) == 1
+    assert call("rounded", lambda x: 0.1, 5) == rounded
+    assert call("sized", lambda x: np.asarray(x) + 1, np.zeros(3, "float32")).tolist() == [1, 1, 1]
+    assert call("pair", (lambda x: (0.1, 7), 1), 5) == (rounded, 7)
+    assert call("array", [lambda x: -128], 5) == -128
+    assert call("made", lambda x: lambda y: x + y, 5) == 10
+    assert call("nothing", tenon.Function(lambda x: "ignored"), 5) == 5
+
+
+def test_a_function_of_the_host_that_another_returned_is_checked(call_closures):
+    with pytest.raises(tenon.ExecutionError, match="of a function of the host doesn't fit its declared type"):
+        call_closures("made", tenon.Function(lambda x: lambda y: 1000), 5)

@@ -169,14 +169,17 @@ void Activation::set_size(const std::string& symbol, int64_t value) {
   if (sizes_.emplace(symbol, value).second) bound_.push_back(symbol);
 }
 
-Any Activation::returned(std::string_view function, const TypeRef& type, Any found) {
+Any Activation::returned(std::string_view function, const TypeRef& type, Any found, bool compound) {
   // A host's object is checked by those who know it, as in bytecode.
   if (type.is<OpaqueType>() && !same_type(type, string_type())) return found;
   Any value = is_unit(type) && Array<Any>::accepts(found) ? Any() : rounded(type, std::move(found));
+  const bool has_name = !function.empty();
   bind_type(
       type, value,
-      {"the result of function '", function, "' doesn't fit its declared type", ErrorKind::Runtime},
-      /*compound=*/true);
+      {has_name ? "the result of function '" : "the result of a function of the host", function,
+       has_name ? "' doesn't fit its declared type" : " doesn't fit its declared type",
+       ErrorKind::Runtime},
+      compound);
   return value;
 }
 

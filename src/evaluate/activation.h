@@ -45,8 +45,9 @@ class Activation {
   std::optional<int64_t> find_size(const std::string& symbol) const;
   void set_size(const std::string& symbol, int64_t value);
   // What a function of the host returned as a value of the type that its call states: floats are
-  // rounded. Throws Runtime if it doesn't fit.
-  Any returned(std::string_view function, const TypeRef& type, Any found);
+  // rounded. Throws Runtime if it doesn't fit. A function value of the host has no name.
+  // Expressions over sizes are compared only with `compound`, where all symbols have values.
+  Any returned(std::string_view function, const TypeRef& type, Any found, bool compound = true);
   // Throws Runtime if what an array holds doesn't fit its type.
   void check_element(const TypeRef& type, const Any& found);
   // Matches a value's shape or elements and returns the value. Throws Runtime on a mismatch.

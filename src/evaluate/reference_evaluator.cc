@@ -56,6 +56,54 @@ struct EvaluatedClosure : FunctionObj {
   }
 };
 
+Any with_checks(const TypeRef& type, const Any& value);
+
+// A function of the host that a run is given: its calls in functions with type parameters, whose
+// types don't say what it returns, check its results, too.
+struct HostFunction : FunctionObj {
+  Function function;
+  TypeRef result;
+
+  static int call_checked(void* self, const AnyView* args, int32_t n, Any* result) {
+    const auto& host = *static_cast<const HostFunction*>(static_cast<FunctionObj*>(self));
+    try {
+      Any found;
+      if (const int failed = host.function.call(args, n, &found)) return failed;
+      const Slots none;
+      found = Activation(none).returned(name_of(Any(host.function)), host.result, admit(found),
+                                        /*compound=*/false);
+      *result = with_checks(host.result, found);
+      return 0;
+    } catch (...) {
+      return set_current_exception();
+    }
+  }
+  static std::string_view name_of_function(const FunctionObj& self) {
+    return name_of(Any(static_cast<const HostFunction&>(self).function));
+  }
+};
+
+// The value with the host's functions in it, also in tuples, as such.
+Any with_checks(const TypeRef& type, const Any& value) {
+  if (const auto* function = type.as<FunctionType>()) {
+    const bool is_hosts = value.type_index == TypeIndex::Function && !EvaluatedClosure::of(value);
+    if (!is_hosts) return value;
+    auto made = make<HostFunction>();
+    made->call = &HostFunction::call_checked;
+    made->name = &HostFunction::name_of_function;
+    made->function = value.as<Function>();
+    made->result = function->result;
+    return Any(Function::adopt(std::move(made)));
+  }
+  const auto* tuple = type.as<TupleType>();
+  auto fields = tuple ? value.try_as<Array<Any>>() : std::nullopt;
+  if (!fields || fields->size() != tuple->fields.size()) return value;
+  for (size_t i = 0; i < fields->size(); ++i) {
+    fields->set(i, with_checks(tuple->fields[i], (*fields)[i]));
+  }
+  return Any(*fields);
+}
+
 // One run of a function: the stack of active blocks.
 //
 // A frame's current binding waits for the frame above it. A frame that ends passes its result to
@@ -145,8 +193,13 @@ class Run {
 
   // What the host gives is its mistake, what the program passes on is one of the run.
   void bind_params(const FunctionExpr& function, std::span<const Any> args) {
-    const bool by_host = activations_.size() == 1;
-    activation().bind_params(function, args, by_host ? ErrorKind::Usage : ErrorKind::Runtime);
+    if (activations_.size() > 1)
+      return activation().bind_params(function, args, ErrorKind::Runtime);
+    std::vector<Any> given;
+    for (size_t i = 0; i < args.size(); ++i) {
+      given.push_back(with_checks(function.params[i]->type, args[i]));
+    }
+    activation().bind_params(function, given, ErrorKind::Usage);
   }
 
   // Pushes an activation of the function, within the limits.
@@ -235,9 +288,8 @@ class Run {
     if (callee.as<Function>().call(args.data(), static_cast<int32_t>(args.size()), &result) != 0) {
       throw take_error();
     }
-    const std::string_view name = name_of(callee);
-    finish_call(binding, activation().returned(name.empty() ? "(unnamed)" : name, binding.var->type,
-                                               std::move(result)));
+    finish_call(binding,
+                activation().returned(name_of(callee), binding.var->type, std::move(result)));
   }
 
   // If the current binding's value is the result of its function, nothing waits for the function's

@@ -7,11 +7,19 @@
 namespace tenon::vm {
 namespace {
 
+struct OwnedType : Object {
+  static constexpr int32_t kTypeIndex = TypeIndex::Opaque;
+  static constexpr int32_t kTypeLast = kTypeIndex;
+
+  SignatureType type;
+};
+
 void check_returned(const library::PlainFunction&, const AnyView* args, Any* result) {
-  const SignatureType type = parse_signature_type(payload_as<String>(args[1]));
+  auto owner = make<OwnedType>();
+  owner->type = parse_signature_type(payload_as<String>(args[1]));
   *result = Any(args[0]);
-  round_floats(type, result);
-  require_returned(payload_as<String>(args[2]), type, *result, kMisfitsDeclaration);
+  conform(owner->type, owner, result);
+  require_returned(payload_as<String>(args[2]), owner->type, *result, kMisfitsDeclaration);
 }
 
 }  // namespace

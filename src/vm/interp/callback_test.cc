@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "device/parallel.h"
+#include "object/array.h"
 #include "object/library.h"
 #include "object/registry.h"
 #include "object/shape.h"
@@ -90,6 +91,61 @@ ProgramOptions host() {
 TEST(Closure, IsCalledBackOnTheCurrentMachine) {
   Machine m(program_of(assemble(kProgram), host()));
   EXPECT_EQ(m.call("through_host", 2, 3).as<int64_t>(), 5);
+}
+
+constexpr char kFunctionValues[] = R"(
+func @number(f: fn(i64) -> i8) -> i8 {
+  tail_call_closure %0, 5
+}
+func @truth(f: fn(i64) -> bool) -> bool {
+  %0 = call_closure %0, 5
+  ret %0
+}
+func @in_tuple(p: (i64, fn(i64) -> (i8, f32))) -> (i8, f32) {
+  %0 = get_field %0, 1
+  tail_call_closure %0, 5
+}
+func @in_array(a: array[fn(i64) -> i8]) -> i8 {
+  %0 = get_field %0, 1
+  tail_call_closure %0, 5
+}
+func @twice(f: fn(i64) -> fn(i64) -> i8) -> i8 {
+  %0 = call_closure %0, 5
+  tail_call_closure %0, 5
+}
+)";
+
+// A function of the host that returns the value.
+Any returning(Any value) {
+  return Any(
+      Function::from_packed([value](const AnyView*, int32_t, Any* result) { *result = value; }));
+}
+
+TEST(FunctionValue, OfTheHostReturnsWhatItsTypeSays) {
+  Machine m(program_of(assemble(kFunctionValues)));
+  EXPECT_EQ(m.call("number", returning(Any(-128))).as<int64_t>(), -128);
+  EXPECT_EQ(failure_of([&] { m.call("number", returning(Any(1000))); }),
+            "error: the result of a function of the host doesn't fit its declared type\n"
+            "  found     1000\n"
+            "  expected  i8\n"
+            "  at number, instruction 0: tail_call_closure");
+}
+
+TEST(FunctionValue, IsFoundInTuplesArraysAndResults) {
+  Machine m(program_of(assemble(kFunctionValues)));
+  constexpr char kOfTheHost[] = "a function of the host doesn't fit its declared type";
+  EXPECT_THAT(failure_of([&] { m.call("truth", returning(Any(7))); }), HasSubstr(kOfTheHost));
+  const auto pair = [](Any second) { return Any(Array<Any>{Any(1), second}); };
+  const Any rounded = m.call("in_tuple", pair(returning(pair(Any(0.1)))));
+  EXPECT_EQ(rounded.as<Array<Any>>()[1].as<double>(), double{0.1F});
+  EXPECT_THAT(failure_of([&] { m.call("in_tuple", pair(returning(pair(Any(1))))); }),
+              HasSubstr(cat("result 1 of ", kOfTheHost)));
+  const auto both = [&](Any value) { return Any(Array<Any>{returning(Any(1)), returning(value)}); };
+  EXPECT_EQ(m.call("in_array", both(Any(7))).as<int64_t>(), 7);
+  EXPECT_THAT(failure_of([&] { m.call("in_array", both(Any(1000))); }), HasSubstr(kOfTheHost));
+  EXPECT_EQ(m.call("twice", returning(returning(Any(7)))).as<int64_t>(), 7);
+  EXPECT_THAT(failure_of([&] { m.call("twice", returning(returning(Any(1000)))); }),
+              HasSubstr(kOfTheHost));
 }
 
 TEST(Closure, OutlivesItsMachineAndRunsOnAnIdleOne) {

@@ -384,7 +384,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
       Any value = admitted(argument);
       if (code.has_unmatched) {
         const std::vector<Param>& params = program.function_unit(code).params;
-        round_floats(params[static_cast<size_t>(to - base)].type, &value);
+        conform(params[static_cast<size_t>(to - base)].type, Ref<const Object>(&program), &value);
       }
       *to++ = value.leak();
       top_ = to;

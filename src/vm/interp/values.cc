@@ -7,7 +7,9 @@
 #include "support/failures.h"
 #include "support/text.h"
 #include "vm/interp/machine.h"
+#include "vm/interp/match_values.h"
 #include "vm/interp/outputs.h"
+#include "vm/isa/signature_match.h"
 
 namespace tenon::vm {
 namespace {
@@ -69,9 +71,16 @@ Function ClosureObj::bound(std::span<const AnyView> args) const {
     throw_misuse("more arguments are bound than the function has parameters", cat(args.size()),
                  cat("at most ", open));
   }
+  const FunctionUnit& unit = owner.function_unit(*code);
+  if (code->has_unmatched) check_unmatched(unit, size, args, owner.name());
   auto made = of(owner, *code, size + args.size(), account);
   auto to = std::ranges::copy(captures(), made->captures().begin()).out;
-  for (const AnyView& arg : args) *to++ = admit(arg);
+  for (const AnyView& arg : args) {
+    *to = admit(arg);
+    conform(unit.params[static_cast<size_t>(to - made->captures().begin())].type,
+            Ref<const Object>(&owner), &*to);
+    ++to;
+  }
   return Function::adopt(std::move(made));
 }
 

@@ -11,6 +11,7 @@
 #include "object/tensor.h"
 #include "support/failures.h"
 #include "support/text.h"
+#include "vm/isa/host_function.h"
 
 namespace tenon::vm {
 
@@ -92,21 +93,26 @@ TypeMisfit find_misfit(const SignatureType& type, const AnyView& value, bool unm
   return {};
 }
 
-void round_floats(const SignatureType& type, Any* value) {
+void conform(const SignatureType& type, const Ref<const Object>& owner, Any* value) {
   if (value->type_index == TypeIndex::Float) {
     value->v.f = round_to(type.dtype, value->v.f);  // void, of a value of any type, rounds nothing
     return;
   }
-  const auto* array = value->as_object<ArrayObj>();
-  if (type.kind != Kind::Tuple || !array ||
-      array->size != static_cast<int64_t>(type.parts.size())) {
+  if (type.kind == Kind::Function && value->type_index == TypeIndex::Function) {
+    *value = held_to(type, owner, value->as<Function>());
     return;
   }
+  const auto* array = value->as_object<ArrayObj>();
+  const bool is_tuple =
+      type.kind == Kind::Tuple && array && array->size == static_cast<int64_t>(type.parts.size());
+  const bool has_functions =
+      type.kind == Kind::Array && array && type.parts[0].kind == Kind::Function;
+  if (!is_tuple && !has_functions) return;
   Ref<ArrayObj> made = ArrayObj::with_capacity(array->size);
-  for (const SignatureType& part : type.parts) {
-    Any* const field = new (made->begin() + made->size) Any(array->begin()[made->size]);
-    ++made->size;
-    round_floats(part, field);
+  for (int64_t i = 0; i < array->size; ++i) {
+    Any* const part = new (made->begin() + i) Any(array->begin()[i]);
+    made->size = i + 1;
+    conform(type.parts[is_tuple ? static_cast<size_t>(i) : 0], owner, part);
   }
   *value = Any(std::move(made));
 }
@@ -132,7 +138,9 @@ void throw_misfit(ErrorKind kind, std::string_view what, const SignatureType& ty
 
 std::string returned_text(std::string_view function, int64_t part, std::string_view what) {
   const std::string which = part < 0 ? "the result" : cat("result ", part);
-  return cat(which, " of function '", printable(function), "' ", what);
+  const std::string of =
+      function.empty() ? "a function of the host" : cat("function '", printable(function), "'");
+  return cat(which, " of ", of, " ", what);
 }
 
 void require_returned(std::string_view function, const SignatureType& type, const AnyView& value,

@@ -29,8 +29,10 @@ struct TypeMisfit {
 // With `unmatched`, only of what no code matches.
 TypeMisfit find_misfit(const SignatureType& type, const AnyView& value, bool unmatched);
 
-// Rounds a float to the type, or makes a tuple with its floats rounded.
-void round_floats(const SignatureType& type, Any* value);
+// Makes a value from outside one of the type, as far as it can be: a float is rounded, and a
+// function of the host held to the type of its result (host_function.h), which `owner` keeps alive.
+// A tuple with such parts, and an array of functions, are made anew.
+void conform(const SignatureType& type, const Ref<const Object>& owner, Any* value);
 
 // What an error shows as found: the value's type or, where the type is expected and only the range
 // is wrong, the number itself.
@@ -42,7 +44,7 @@ std::string found_text(const SignatureType& type, const AnyView& value);
                                const AnyView& value);
 
 // "result 1 of function 'f' doesn't fit its declared type": `what` are the last words, and `part`
-// the result's number, -1 for a function's only one.
+// the result's number, -1 for a function's only one. Without a name it is a function of the host.
 std::string returned_text(std::string_view function, int64_t part, std::string_view what);
 inline constexpr char kMisfitsDeclaration[] = "doesn't fit its declared type";
 // Throws Runtime with this text if the value doesn't fit the type, or a part of a tuple its part's.
