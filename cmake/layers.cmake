@@ -23,14 +23,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_G
   # unless small functions may be inlined, moving expressions around lengthens code that runs once, and
   # unwind tables are a seventh smaller with a frame pointer.
   set(TENON_SIZE_OPTIONS -Oz --param=max-inline-insns-size=2 -fno-omit-frame-pointer
-    -fno-expensive-optimizations -fno-gcse -fno-move-loop-invariants -fno-tree-loop-im)
+    -fno-expensive-optimizations -fno-shrink-wrap -fno-gcse -fno-move-loop-invariants -fno-tree-loop-im)
 endif()
 set(TENON_SPEED_OPTIONS)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Inlining the beginnings of functions takes 1 KB, aligned functions and jump targets 4 KB; neither moves
   # a row of bench/vm.
-  list(APPEND TENON_SIZE_OPTIONS -fno-partial-inlining)
-  set(TENON_SPEED_OPTIONS -fno-partial-inlining -fno-align-functions -fno-align-jumps -fno-align-labels -fno-align-loops)
+  list(APPEND TENON_SIZE_OPTIONS -fno-partial-inlining -fno-plt)
+  set(TENON_SPEED_OPTIONS -fno-partial-inlining -fno-plt -fno-align-functions -fno-align-jumps -fno-align-labels -fno-align-loops)
 endif()
 # Of those, the sources whose rare code stays apart and that have no frame pointer. Elsewhere these take
 # 3 KB and 1 KB and move no row.

@@ -1,7 +1,5 @@
 #include "device/thread_pool.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -11,6 +9,7 @@
 
 #include "device/parallel.h"
 #include "device/relax.h"
+#include "support/fork.h"
 
 namespace tenon {
 
@@ -67,7 +66,7 @@ class Pool {
     if (!p) {
       // After a fork the child doesn't have these threads, and the mutex may be locked for ever: it
       // leaks this pool and starts with a new one.
-      static const int registered = pthread_atfork(nullptr, nullptr, [] { pool_.store(nullptr); });
+      static const bool registered = in_forked_children([] { pool_.store(nullptr); });
       (void)registered;
       p = new Pool;  // never destroyed: threads may run until the process ends
       pool_.store(p, std::memory_order_release);

@@ -35,7 +35,7 @@ ErrorKind kind_of_name(std::string_view name) {
 }
 
 std::string_view to_text(StopCause cause) {
-  constexpr std::string_view kNames[] = {"fuel", "deadline", "memory", "depth", "stack", "cancel"};
+  static constexpr std::string_view kNames[] = {"fuel", "deadline", "memory", "depth", "stack", "cancel"};
   return kNames[static_cast<size_t>(cause)];
 }
 

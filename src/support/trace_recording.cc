@@ -1,7 +1,5 @@
 #include "support/trace_recording.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
 #include <mutex>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/fork.h"
 #include "support/thread_slot.h"
 
 namespace tenon::trace {
@@ -73,7 +72,7 @@ Recorder& recorder() {
   Recorder* found = recorder_in_use.load();
   if (!found) {
     // The child of a fork records nothing and leaks this recorder, whose mutexes may be locked.
-    static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    static const bool registered = in_forked_children([] {
       sink.store(nullptr);
       recorder_in_use.store(nullptr);
       Slot::exchange(nullptr);

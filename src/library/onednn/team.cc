@@ -1,7 +1,6 @@
 #include "library/onednn/team.h"
 
 #include <omp.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "device/thread_pool.h"
+#include "support/fork.h"
 
 namespace tenon::onednn {
 
@@ -29,7 +29,7 @@ std::atomic<bool> lost{false};
 // So the child's loops run on the process's pool, and primitives on the calling thread.
 void note_start() {
   if (started.exchange(true)) return;
-  pthread_atfork(nullptr, nullptr, [] { lost = true; });
+  in_forked_children([] { lost = true; });
 }
 
 // OpenMP ends the process if it can't create a thread, so this tries once how many can be created.

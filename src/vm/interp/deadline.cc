@@ -1,11 +1,11 @@
 #include "vm/interp/deadline.h"
 
-#include <pthread.h>
-
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <thread>
+
+#include "support/fork.h"
 
 namespace tenon::vm {
 
@@ -56,8 +56,7 @@ class Deadline::Timer {
     if (!timer) {
       // After a fork the child doesn't have the thread, and the mutex may be locked for ever: it
       // leaks this timer and starts with a new one.
-      static const int registered =
-          pthread_atfork(nullptr, nullptr, [] { instance_.store(nullptr); });
+      static const bool registered = in_forked_children([] { instance_.store(nullptr); });
       (void)registered;
       timer = new Timer;  // never destroyed: its thread may outlive static destruction
       instance_.store(timer, std::memory_order_release);
