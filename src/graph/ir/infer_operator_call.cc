@@ -168,7 +168,7 @@ TypeRef infer_operator_call(const Call& c, const InferOptions& options, Inferred
   }
   if (any_scalar && all_scalars) result = as_scalar(cx, result);
   if (TypeRef small = with_small_sizes(result, fresh); small != result) {
-    out->spelt_out = result;
+    if (!small.is<ScalarType>()) out->spelt_out = result;
     result = small;
   }
   for (const auto& condition : cx.conditions()) out->conditions.push_back(condition);
