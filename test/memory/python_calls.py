@@ -313,9 +313,9 @@ def mistakes(path: str) -> Work:
             except (tenon.Error, TypeError, ValueError) as error:
                 if is_of_memory(error):
                     raise
-                # Where there is no memory to keep a callback's exception, an ExecutionError has its text.
+                # Where there is no memory to keep a callback's exception, an ExecutionError has its text, after the place.
                 text = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-                held.append(text.removeprefix("ExecutionError: "))
+                held.append(re.sub(r"^ExecutionError: (<string>:\d+:\d+: )?", "", text))
         return held
 
     return work
