@@ -1,6 +1,7 @@
 #include "loop/walk.h"
 
 #include "support/error.h"
+#include "support/poll.h"
 
 namespace tenon::loop {
 
@@ -44,8 +45,11 @@ void post_order(const ExprRef& root, const std::function<void(const ExprRef&)>& 
   auto enter = [&](const ExprRef& e) {
     if (seen->insert(e.get()).second) stack.push_back({e, operands(*e)});
   };
+  poll();
+  Ticker ticker;
   enter(root);
   while (!stack.empty()) {
+    ticker.tick();
     Frame& top = stack.back();
     if (top.next < top.operands.size()) {
       ExprRef operand = top.operands[top.next++];  // `enter` may move the frame

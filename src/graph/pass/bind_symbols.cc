@@ -117,12 +117,29 @@ Module bind_once(const Module& module) {
   return any ? with_functions(module, std::move(functions)) : nullptr;
 }
 
+// The function with what is known of its result's sizes in its type.
+FunctionRef with_known_result(const FunctionRef& function) {
+  SymbolSet bound;
+  for (const VarRef& param : function->params) collect_binding_symbols(param->type, &bound);
+  const TypeRef known = erase_symbols(type_of(function->body->result),
+                                      [&](std::string_view name) { return bound.contains(name); });
+  if (!function->is_exported() || !is_subtype(known, function->result_type)) return function;
+  auto now = make<FunctionExpr>(*function);
+  now->result_type = known;
+  return now;
+}
+
 }  // namespace
 
 Module bind_symbols(const Module& module, PassContext& cx) {
   Module now = module;
   while (const Module bound = bind_once(now)) now = fold_constants(simplify(bound, cx), cx);
-  return now;
+  if (now == module) return module;
+  Map<String, FunctionRef> functions;
+  for (const auto& [name, function] : now->functions) {
+    functions.set(name, with_known_result(function));
+  }
+  return with_functions(now, std::move(functions));
 }
 
 }  // namespace tenon::graph

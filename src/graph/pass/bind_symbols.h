@@ -8,7 +8,7 @@
 // A model computes sizes by operators whose values its types can't follow, so that its importer
 // names what they give. Once fold_constants has computed them, the sizes are numbers, and so may be
 // others that are computed from these: simplify and fold_constants run again until no more sizes
-// are found.
+// are found. The types of exported functions' results have them, too.
 #pragma once
 
 #include "graph/pass/pass.h"
