@@ -129,8 +129,9 @@ bool has_error() noexcept {
 Error take_error() noexcept {
   Ref<ErrorObj> taken = take_error_object();
   try {
-    if (!taken) return Error(ErrorKind::Internal, "a call failed without setting an error");
-    return error_of(*taken);
+    if (taken) return error_of(*taken);
+    return Error(ErrorKind::Runtime, "a function of the host failed without setting an error")
+        .help("call tenon_error_set before returning non-zero");
   } catch (...) {
     return Error::out_of_memory();
   }
@@ -197,10 +198,7 @@ static int call_c(void* self, const AnyView* args, int32_t n, Any* result) {
   if (code != 0) {
     // The result of a failed call is neither read nor released: it may be anything.
     static_cast<AnyView&>(*result) = AnyView();
-    if (!has_error()) {
-      set_error(Error(ErrorKind::Runtime, "a function of the host failed without setting an error")
-                    .help("call tenon_error_set before returning non-zero"));
-    }
+    if (!has_error()) set_error(take_error());  // the one that says so
     return code;
   }
   if (before) [[unlikely]]
