@@ -16,6 +16,7 @@
 #include "bounds.h"
 #include "host_memory.h"
 #include "instruction_generator.h"
+#include "object/tensor.h"
 #include "tenon/c_api.h"
 #include "vm/builtin/register.h"
 #include "vm/executable/write_file.h"
@@ -460,6 +461,8 @@ class Sequence {
     const std::vector<int64_t> shape = any_dims(choices_);
     const DLDevice device = choices_.one_in(32) ? DLDevice{kDLCUDA, 0} : kHost;
     const DLDataType type = any_dtype(choices_);
+    const auto bytes = byte_count(shape, DataType(type));
+    if (bytes && *bytes > 1 << 26) return;  // more than a sanitizer grants
     Value made;
     if (!expect(tenon_tensor_create(shape.data(), static_cast<int32_t>(shape.size()), type, device,
                                     made),
