@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "object/host_error.h"
 #include "object/tensor.h"
 #include "support/failures.h"
 #include "support/thread_slot.h"
@@ -129,12 +130,27 @@ bool has_error() noexcept {
 Error take_error() noexcept {
   Ref<ErrorObj> taken = take_error_object();
   try {
-    if (taken) return error_of(*taken);
-    return Error(ErrorKind::Runtime, "a function of the host failed without setting an error")
-        .help("call tenon_error_set before returning non-zero");
+    if (!taken) return Error(ErrorKind::Internal, "a call failed without setting an error");
+    return error_of(*taken);
   } catch (...) {
     return Error::out_of_memory();
   }
+}
+
+// If no error waits, sets one that says so of the host.
+[[gnu::cold]] static void require_host_error() noexcept {
+  if (has_error()) return;
+  try {
+    set_error(Error(ErrorKind::Runtime, "a function of the host failed without setting an error")
+                  .help("call tenon_error_set before returning non-zero"));
+  } catch (...) {
+    set_current_exception();
+  }
+}
+
+[[gnu::cold]] void throw_host_error() {
+  require_host_error();
+  throw take_error();
 }
 
 int set_current_exception() noexcept {
@@ -198,7 +214,7 @@ static int call_c(void* self, const AnyView* args, int32_t n, Any* result) {
   if (code != 0) {
     // The result of a failed call is neither read nor released: it may be anything.
     static_cast<AnyView&>(*result) = AnyView();
-    if (!has_error()) set_error(take_error());  // the one that says so
+    require_host_error();
     return code;
   }
   if (before) [[unlikely]]

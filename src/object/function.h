@@ -46,7 +46,7 @@ std::string_view name_of(const AnyView& function);
 // instead.
 void set_error(const Error& error) noexcept;
 void set_error(ErrorKind kind, std::string_view message) noexcept;
-// Takes the waiting error; if none waits, one that says so of the host: Tenon always sets one.
+// Takes the waiting error; an Internal error if a call failed without setting one.
 Error take_error() noexcept;
 bool has_error() noexcept;
 // Sets the exception being handled in a catch block as the waiting error; returns -1.

@@ -120,18 +120,16 @@ Any Outputs::filled(Any result) {
   std::vector<std::pair<Tensor, Tensor>> copies;  // from, to
   const auto placed = [&](size_t i, Any value) {
     const Tensor to = output(i);
-    constexpr const char* kWrongType = " doesn't have the type of the result";
-    if (value.type_index != TypeIndex::Tensor) {
-      if (!to) return value;
-      throw_misuse(cat("output ", i, kWrongType), to_text(to), type_name(value.type_index));
-    }
-    const auto& from = payload_as<Tensor>(value);
+    const bool is_tensor = value.type_index == TypeIndex::Tensor;
+    if (!to && !is_tensor) return value;
     // A result that the host didn't give memory for doesn't share that of another, and what is
     // copied may be in the memory of an output that is still to be written.
+    const auto& from = payload_as<Tensor>(value);
     const auto apart = [&] { return is_output(from) ? copy_of(from) : from; };
     if (!to) return Any(apart());
-    if (from.dtype() != to.dtype() || !std::ranges::equal(from.shape(), to.shape())) {
-      throw_misuse(cat("output ", i, kWrongType), to_text(to), to_text(from));
+    if (!is_tensor || from.dtype() != to.dtype() || !std::ranges::equal(from.shape(), to.shape())) {
+      throw_misuse(cat("output ", i, " doesn't have the type of the result"), to_text(to),
+                   is_tensor ? to_text(from) : type_name(value.type_index));
     }
     if (from.data() != to.data()) copies.emplace_back(apart(), to);
     return Any(to);
