@@ -1,6 +1,6 @@
 #include "c_api/instrument.h"
 
-#include "object/function.h"
+#include "object/host_error.h"
 #include "vm/interp/pool.h"
 
 namespace tenon::c_api {
@@ -62,7 +62,7 @@ vm::CallAction HostInstrument::see(const vm::CallEvent& event) {
       while (ended(event.depth)) running_.pop_back();
       return vm::CallAction::Skip;
     default:
-      throw take_error();
+      throw_host_error();
   }
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr char kProgram[] = R"(
 packed $test.twice
@@ -338,6 +339,29 @@ TEST_F(CMachine, StopsWithTheErrorOfAnInstrument) {
   EXPECT_THAT(failed(call("work", 4)), HasSubstr("not this one"));
   set(nullptr);
   EXPECT_EQ(value_of("work", 4), 10);
+}
+
+TEST_F(CMachine, SaysThatAnInstrumentFailedWithoutAnError) {
+  See see = [](const tenon_call_event&) { return -1; };
+  ASSERT_EQ(set(&see), 0);
+  EXPECT_THAT(failed(call("work", 4)),
+              StartsWith("error: a function of the host failed without setting an error"));
+}
+
+TEST_F(CMachine, ReleasesAResultThatAnInstrumentSetsBeforeACallThatItDoesNotSkip) {
+  int released = 0, type = 0;
+  const auto release = [](void* count) { ++*static_cast<int*>(count); };
+  ASSERT_EQ(tenon_type_register("test.Released", nullptr, 0, &type), 0);
+  Out object;
+  ASSERT_EQ(tenon_object_create(type, nullptr, 0, &released, release, object), 0);
+  See see = [&](const tenon_call_event& e) {
+    if (e.before) tenon_any_copy(object, e.result);
+    return TENON_INSTRUMENT_CONTINUE;
+  };
+  ASSERT_EQ(set(&see), 0);
+  EXPECT_EQ(value_of("work", 4), 10);
+  tenon_any_release(object);
+  EXPECT_EQ(released, 1);
 }
 
 TEST_F(CMachine, ReleasesItsInstrument) {

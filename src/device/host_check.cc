@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "object/function.h"
+#include "object/host_error.h"
 
 namespace tenon {
 
@@ -21,7 +21,7 @@ bool has_host_check() {
 bool check_host() {
   const HostCheck check = host_check.load(std::memory_order_acquire);
   const int answer = check ? check() : 0;
-  if (answer < 0) throw take_error();
+  if (answer < 0) throw_host_error();
   return answer == 0;
 }
 

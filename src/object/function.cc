@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "object/host_error.h"
 #include "object/tensor.h"
 #include "support/failures.h"
 #include "support/thread_slot.h"
@@ -136,6 +137,18 @@ Error take_error() noexcept {
   }
 }
 
+// If no error waits, sets one that says so of the host.
+[[gnu::cold]] static void require_host_error() {
+  if (has_error()) return;
+  set_error(Error(ErrorKind::Runtime, "a function of the host failed without setting an error")
+                .help("call tenon_error_set before returning non-zero"));
+}
+
+[[gnu::cold]] void throw_host_error() {
+  require_host_error();
+  throw take_error();
+}
+
 int set_current_exception() noexcept {
   try {
     throw;
@@ -193,20 +206,17 @@ static int call_c(void* self, const AnyView* args, int32_t n, Any* result) {
   Ref<ErrorObj> before;
   if (has_error()) [[unlikely]]
     before = take_error_object();
-  int code = f->inner(f->context, args, n, result);
-  if (code != 0) {
-    // The result of a failed call is neither read nor released: it may be anything.
-    static_cast<AnyView&>(*result) = AnyView();
-    if (!has_error()) {
-      set_error(Error(ErrorKind::Runtime, "a function of the host failed without setting an error")
-                    .help("call tenon_error_set before returning non-zero"));
-    }
-    return code;
-  }
-  if (before) [[unlikely]]
-    set_error_object(std::move(before));
-  if (result->type_index >= TypeIndex::None && result->type_index <= TypeIndex::Device) return 0;
+  const int code = f->inner(f->context, args, n, result);
   try {
+    if (code != 0) {
+      // The result of a failed call is neither read nor released: it may be anything.
+      static_cast<AnyView&>(*result) = AnyView();
+      require_host_error();
+      return code;
+    }
+    if (before) [[unlikely]]
+      set_error_object(std::move(before));
+    if (result->type_index >= TypeIndex::None && result->type_index <= TypeIndex::Device) return 0;
     *result = admit_result(result->leak());
     return 0;
   } catch (...) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "object/host_error.h"
 #include "object/registry.h"
 #include "support/failures.h"
 
@@ -92,7 +93,7 @@ namespace {
 struct CallEntry {
   const std::string& path;
   void operator()() const {
-    if (open_entry(path)() != 0) throw take_error();
+    if (open_entry(path)() != 0) throw_host_error();
   }
 };
 

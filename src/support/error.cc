@@ -35,7 +35,8 @@ ErrorKind kind_of_name(std::string_view name) {
 }
 
 std::string_view to_text(StopCause cause) {
-  static constexpr std::string_view kNames[] = {"fuel", "deadline", "memory", "depth", "stack", "cancel"};
+  static constexpr std::string_view kNames[] = {"fuel",  "deadline", "memory",
+                                                "depth", "stack",    "cancel"};
   return kNames[static_cast<size_t>(cause)];
 }
 
@@ -135,7 +136,8 @@ Error& Error::expected(std::string_view text, std::string_view note) {
 Error& Error::rule(std::string_view text, std::string_view note) {
   return row("rule", text, note);
 }
-Error& Error::help(std::string_view text) {
+// Inlined where messages are made, as GCC at times decides, it takes half a KB.
+[[gnu::noinline]] Error& Error::help(std::string_view text) {
   own().help = text;
   return *this;
 }

@@ -184,8 +184,10 @@ void FunctionLowering::lower_binding(const Binding& binding, bool tail) {
     values_[var.get()] = field_of(value(field->tuple), static_cast<uint32_t>(field->index),
                                   var->type, borrowing_.is_borrowed(var.get()));
   } else if (auto* match = expr.as<MatchShape>()) {
-    values_[var.get()] = value(match->value);
-    sizes_.match_shape(*match, value(match->value));
+    const bool is_scalar = type_of(match->value).is<ScalarType>();
+    const Arg matched = is_scalar ? integer(match->value) : value(match->value);
+    values_[var.get()] = matched;
+    sizes_.match_shape(*match, matched);
   } else if (auto* check = expr.as<Check>()) {
     sizes_.check(*check);
   } else if (auto* matched = expr.as<Match>()) {

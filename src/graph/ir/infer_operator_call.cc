@@ -160,6 +160,11 @@ TypeRef infer_operator_call(const Call& c, const InferOptions& options, Inferred
   if (any_scalar && !op->element) cx.fail("it takes tensors, but an operand is a scalar");
   cx.require_dtypes();
   TypeRef result = op->infer(cx);
+  if (op->lower) {  // a kernel also gets operands that the rule doesn't look at
+    for (size_t i = 0; i < c.args.size(); ++i) {
+      if (cx.has(i)) cx.tensor(i);
+    }
+  }
   if (const auto* t = type_as<TensorType>(result); t && op->value && can_carry(*t)) {
     if (auto values = values_of(*op, cx, *t)) {
       if (t->dtype == i32) require_in_i32(cx, *values);

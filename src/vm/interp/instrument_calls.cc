@@ -95,8 +95,12 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
       throw Error(ErrorKind::Usage, "an instrument gave a kernel a result")
           .expected("none: a kernel writes to the tensors that are its last arguments");
     }
-    admit_result(result);  // the instrument may have replaced it
-    m.protect(result);
+    if (before && !skips) {
+      *result = Any();  // the call expects None, and may overwrite it without a release
+    } else {
+      admit_result(result);  // the instrument may have replaced it
+      m.protect(result);
+    }
   }
   if (recorded && before && !skips) {
     const bool is_closure = event.kind == CallEvent::Kind::Closure;

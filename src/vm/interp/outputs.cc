@@ -8,6 +8,7 @@
 #include "support/text.h"
 #include "vm/interp/match_values.h"
 #include "vm/interp/values.h"
+#include "vm/isa/signature_match.h"
 
 namespace tenon::vm {
 namespace {
@@ -120,15 +121,16 @@ Any Outputs::filled(Any result) {
   std::vector<std::pair<Tensor, Tensor>> copies;  // from, to
   const auto placed = [&](size_t i, Any value) {
     const Tensor to = output(i);
-    if (!to && value.type_index != TypeIndex::Tensor) return value;
-    const auto from = value.as<Tensor>();
+    const bool is_tensor = value.type_index == TypeIndex::Tensor;
+    if (!to && !is_tensor) return value;
     // A result that the host didn't give memory for doesn't share that of another, and what is
     // copied may be in the memory of an output that is still to be written.
+    const auto& from = payload_as<Tensor>(value);
     const auto apart = [&] { return is_output(from) ? copy_of(from) : from; };
     if (!to) return Any(apart());
-    if (from.dtype() != to.dtype() || !std::ranges::equal(from.shape(), to.shape())) {
+    if (!is_tensor || from.dtype() != to.dtype() || !std::ranges::equal(from.shape(), to.shape())) {
       throw_misuse(cat("output ", i, " doesn't have the type of the result"), to_text(to),
-                   to_text(from));
+                   found_text(value));
     }
     if (from.data() != to.data()) copies.emplace_back(apart(), to);
     return Any(to);

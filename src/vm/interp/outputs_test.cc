@@ -55,6 +55,9 @@ func @fixed() -> tensor[2, 3; f32] {
   %0 = reshape_tensor %0!, 2, 3
   ret %0!
 }
+func @anything(x: any) -> any {
+  ret %0!
+}
 )";
 
 ProgramOptions host() {
@@ -155,6 +158,16 @@ TEST_F(OutputsOfACall, AreRefusedIfTheyDoNotFit) {
                              HasSubstr("tensor[4; f32]"), HasSubstr("tensor[3; f32]")));
   EXPECT_THAT(failure("made", {Any(3)}, {Any(empty({3}).as_read_only())}),
               HasSubstr("output 0 is read-only"));
+}
+
+TEST_F(OutputsOfACall, AreRefusedIfTheResultIsNoTensor) {
+  const Any output(Tensor::empty({2}, f32));
+  EXPECT_THAT(failure("anything", {Any()}, {output}),
+              HasSubstr("output 0 doesn't have the type of the result\n"
+                        "  found     tensor[2; f32]\n"
+                        "  expected  None"));
+  EXPECT_THAT(failure("anything", {Any(int64_t{1})}, {output}), HasSubstr("expected  int"));
+  EXPECT_TRUE(call("anything", {Any()}, {Any()}).is_none());
 }
 
 TEST_F(OutputsOfACall, AreCompactAndAligned) {
