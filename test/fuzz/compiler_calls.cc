@@ -5,6 +5,9 @@
 // must end in a value or in an error that isn't a bug of Tenon. Exits with 0 if there is no
 // finding. A sequence depends only on its number. Files are written in the current folder.
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -253,6 +256,8 @@ class Sequence {
         if (kept_.empty()) return Any();
         auto of_kind = kept_.begin();
         std::advance(of_kind, static_cast<std::ptrdiff_t>(choices_.below(kept_.size())));
+        // A builder in its own module would be a cycle, which nothing releases.
+        if (of_kind->first == "builder") return Any();
         return of_kind->second.empty() ? Any() : choices_.of(of_kind->second);
       }
     }
