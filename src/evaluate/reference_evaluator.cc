@@ -47,6 +47,7 @@ struct EvaluatedClosure : FunctionObj {
   static std::string_view name_of(const FunctionObj& self) {
     return static_cast<const EvaluatedClosure&>(self).shown;
   }
+  static constexpr FunctionInfo kInfo = {name_of, nullptr};
   // Null for other functions.
   static const EvaluatedClosure* of(const Any& value) {
     if (value.type_index != TypeIndex::Function) return nullptr;
@@ -81,6 +82,7 @@ struct HostFunction : FunctionObj {
   static std::string_view name_of_function(const FunctionObj& self) {
     return name_of(Any(static_cast<const HostFunction&>(self).function));
   }
+  static constexpr FunctionInfo kInfo = {name_of_function, nullptr};
 };
 
 // The value with the host's functions in it, also in tuples, as such.
@@ -90,7 +92,7 @@ Any with_checks(const TypeRef& type, const Any& value) {
     if (!is_hosts) return value;
     auto made = make<HostFunction>();
     made->call = &HostFunction::call_checked;
-    made->name = &HostFunction::name_of_function;
+    made->info = &HostFunction::kInfo;
     made->function = value.as<Function>();
     made->result = function->result;
     return Any(Function::adopt(std::move(made)));
@@ -427,7 +429,7 @@ class Run {
                                     std::string name) const {
     auto closure = make<EvaluatedClosure>();
     closure->call = &EvaluatedClosure::call_from_host;
-    closure->name = &EvaluatedClosure::name_of;
+    closure->info = &EvaluatedClosure::kInfo;
     closure->enclosing = enclosing;
     closure->shown = std::move(name);
     closure->evaluation = evaluation_;

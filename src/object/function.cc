@@ -11,7 +11,7 @@ namespace tenon {
 
 std::string_view name_of(const AnyView& function) {
   const auto* f = function.as_object<FunctionObj>();
-  return f && f->is_ours() && f->name ? f->name(*f) : std::string_view();
+  return f && f->is_ours() && f->info ? f->info->name(*f) : std::string_view();
 }
 
 void FunctionObj::delete_function(void* self, int flags) {

@@ -23,6 +23,17 @@ namespace tenon {
 
 using PackedCall = int (*)(void* self, const AnyView* args, int32_t n, Any* result);
 
+namespace vm {
+struct SignatureType;  // vm/isa/signature.h
+}
+struct FunctionObj;
+
+// What a program's function value says of itself. Borrowed from the value.
+struct FunctionInfo {
+  std::string_view (*name)(const FunctionObj& self);
+  const vm::SignatureType& (*result)(const FunctionObj& self);  // null: its type isn't known
+};
+
 struct FunctionObj : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::Function;
   static constexpr int32_t kTypeLast = kTypeIndex;
@@ -33,8 +44,7 @@ struct FunctionObj : Object {
   void (*type_deleter)(void* self, int flags) = nullptr;
 
   bool is_ours() const { return deleter == &delete_function; }
-  // The name of a program's function, borrowed; null for functions that have none.
-  std::string_view (*name)(const FunctionObj& self) = nullptr;
+  const FunctionInfo* info = nullptr;  // null for functions that aren't a program's
   // Out of line, so that it has the same address in every shared object.
   static void delete_function(void* self, int flags);
 };

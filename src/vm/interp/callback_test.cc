@@ -105,6 +105,12 @@ func @in_tuple(p: (i64, fn(i64) -> (i8, f32))) -> (i8, f32) {
   %0 = get_field %0, 1
   tail_call_closure %0, 5
 }
+func @nested(a: array[array[(i64, fn(i64) -> i8)]]) -> i8 {
+  %0 = get_field %0, 0
+  %0 = get_field %0, 0
+  %0 = get_field %0, 1
+  tail_call_closure %0, 5
+}
 func @in_array(a: array[fn(i64) -> i8]) -> i8 {
   %0 = get_field %0, 1
   tail_call_closure %0, 5
@@ -143,9 +149,59 @@ TEST(FunctionValue, IsFoundInTuplesArraysAndResults) {
   const auto both = [&](Any value) { return Any(Array<Any>{returning(Any(1)), returning(value)}); };
   EXPECT_EQ(m.call("in_array", both(Any(7))).as<int64_t>(), 7);
   EXPECT_THAT(failure_of([&] { m.call("in_array", both(Any(1000))); }), HasSubstr(kOfTheHost));
+  const Any nested(Array<Any>{Any(Array<Any>{pair(returning(Any(1000)))})});
+  EXPECT_THAT(failure_of([&] { m.call("nested", nested); }), HasSubstr(kOfTheHost));
   EXPECT_EQ(m.call("twice", returning(returning(Any(7)))).as<int64_t>(), 7);
   EXPECT_THAT(failure_of([&] { m.call("twice", returning(returning(Any(1000)))); }),
               HasSubstr(kOfTheHost));
+}
+
+TEST(FunctionValue, CrossesTheBorderAnyNumberOfTimes) {
+  Machine m(program_of(assemble(R"(
+func @same(f: fn(i64) -> i64) -> fn(i64) -> i64 {
+  ret %0
+}
+func @number(f: fn(i64) -> i64) -> i64 {
+  tail_call_closure %0, 5
+}
+)")));
+  Any f = returning(Any(7));
+  for (int i = 0; i < 100'000; ++i) f = m.call("same", f);
+  EXPECT_EQ(m.call("number", f).as<int64_t>(), 7);
+}
+
+TEST(FunctionValue, OfAnotherProgramIsHeldToItsTypeHere) {
+  Machine other(program_of(assemble(R"(
+func @make() -> fn(i64) -> i64 {
+  %0 = alloc_closure @large
+  ret %0
+}
+func @large(n: i64) -> i64 {
+  %0 = load_int 1000
+  ret %0
+}
+func @make_small() -> fn(i64) -> i8 {
+  %0 = alloc_closure @small
+  ret %0
+}
+func @small(n: i64) -> i8 {
+  %0 = load_int 100
+  ret %0
+}
+)")));
+  Machine m(program_of(assemble(kFunctionValues)));
+  EXPECT_EQ(m.call("number", other.call("make_small")).as<int64_t>(), 100);
+  EXPECT_THAT(failure_of([&] { m.call("number", other.call("make")); }),
+              HasSubstr("doesn't fit its declared type"));
+}
+
+TEST(FunctionValue, DoesNotRoundToInfinity) {
+  Machine m(program_of(assemble(R"(
+func @half(f: fn(i64) -> f16) -> f16 {
+  tail_call_closure %0, 5
+}
+)")));
+  EXPECT_THAT(failure_of([&] { m.call("half", returning(Any(1e300))); }), HasSubstr("1e+300"));
 }
 
 TEST(Closure, OutlivesItsMachineAndRunsOnAnIdleOne) {

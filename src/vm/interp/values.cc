@@ -14,10 +14,14 @@
 namespace tenon::vm {
 namespace {
 
-std::string_view name_of_closure(const FunctionObj& self) {
+const FunctionUnit& unit_of(const FunctionObj& self) {
   const auto& closure = static_cast<const ClosureObj&>(self);
-  return static_cast<const Program&>(*closure.program).function_unit(*closure.code).name;
+  return static_cast<const Program&>(*closure.program).function_unit(*closure.code);
 }
+
+constexpr FunctionInfo kClosureInfo = {
+    [](const FunctionObj& self) -> std::string_view { return unit_of(self).name; },
+    [](const FunctionObj& self) -> const SignatureType& { return unit_of(self).result; }};
 
 }  // namespace
 
@@ -31,7 +35,7 @@ Ref<ClosureObj> ClosureObj::of(const Program& program, const FunctionCode& code,
   closure->size = captures;
   for (Any& capture : closure->captures()) new (&capture) Any();
   closure->call = &call_packed;
-  closure->name = &name_of_closure;
+  closure->info = &kClosureInfo;
   closure->program = Ref<Object>(const_cast<Program*>(&program));
   closure->account = std::move(account);
   closure->code = &code;

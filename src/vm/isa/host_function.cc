@@ -31,16 +31,36 @@ struct HostFunction : FunctionObj {
   }
 };
 
+// Whether code that relies on a result of the type `wanted` needs no check of one that a program's
+// function declares as `declared`: code matches tensors and shapes itself.
+bool is_as_declared(const SignatureType& declared, const SignatureType& wanted) {
+  using Kind = SignatureType::Kind;
+  if (wanted.kind == Kind::Any) return true;
+  if (declared.kind != wanted.kind || declared.parts.size() != wanted.parts.size()) return false;
+  if (wanted.kind == Kind::Tensor || wanted.kind == Kind::Shape) return true;
+  if (declared.dtype != wanted.dtype || declared.name != wanted.name) return false;
+  // Of functions, what they return.
+  size_t i = wanted.kind == Kind::Function ? wanted.parts.size() - 1 : 0;
+  while (i < wanted.parts.size() && is_as_declared(declared.parts[i], wanted.parts[i])) ++i;
+  return i == wanted.parts.size();
+}
+
 }  // namespace
 
 Function held_to(const SignatureType& type, const Ref<const Object>& owner,
                  const Function& function) {
   const SignatureType& result = type.parts.back();
-  const bool is_program = !name_of(Any(function)).empty();
-  if (is_program || result.kind == SignatureType::Kind::Any) return function;
+  const FunctionObj* given = function.get();
+  if (given->is_ours() && given->info && given->info->result &&
+      is_as_declared(given->info->result(*given), result)) {
+    return function;
+  }
+  if (result.kind == SignatureType::Kind::Any) return function;
   auto made = make<HostFunction>();
   made->call = &HostFunction::call_held;
-  made->function = function;
+  // Held to one type at a time, however often it crosses the border.
+  const bool is_held = given->call == &HostFunction::call_held;
+  made->function = is_held ? static_cast<const HostFunction*>(given)->function : function;
   made->result = &result;
   made->owner = owner;
   return Function::adopt(std::move(made));

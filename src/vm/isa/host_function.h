@@ -7,9 +7,10 @@
 
 namespace tenon::vm {
 
-// A function as a value of that function type, which `owner` keeps alive. One of the host becomes a
-// function whose results are conformed to their type (signature_match.h) and that throws Runtime
-// where one doesn't fit it; symbolic sizes aren't compared. A program's function stays as it is.
+// A function as a value of that function type, which `owner` keeps alive. One of the host, or of a
+// program that declares another result, becomes a function whose results are conformed to their
+// type (signature_match.h) and that throws Runtime where one doesn't fit it; symbolic sizes aren't
+// compared.
 Function held_to(const SignatureType& type, const Ref<const Object>& owner,
                  const Function& function);
 

@@ -10,6 +10,7 @@
 #include "object/shape.h"
 #include "object/tensor.h"
 #include "support/failures.h"
+#include "support/poll.h"
 #include "support/text.h"
 #include "vm/isa/host_function.h"
 
@@ -93,9 +94,17 @@ TypeMisfit find_misfit(const SignatureType& type, const AnyView& value, bool unm
   return {};
 }
 
+// Whether a value of the type may be, or have in a tuple or array, functions to hold.
+static bool holds_functions(const SignatureType& type) {
+  return type.kind == Kind::Function || ((type.kind == Kind::Tuple || type.kind == Kind::Array) &&
+                                         std::ranges::any_of(type.parts, holds_functions));
+}
+
 void conform(const SignatureType& type, const Ref<const Object>& owner, Any* value) {
   if (value->type_index == TypeIndex::Float) {
-    value->v.f = round_to(type.dtype, value->v.f);  // void, of a value of any type, rounds nothing
+    // Void, of a value of any type, rounds nothing. What would become infinite doesn't fit.
+    const double rounded = round_to(type.dtype, value->v.f);
+    if (!std::isinf(rounded)) value->v.f = rounded;
     return;
   }
   if (type.kind == Kind::Function && value->type_index == TypeIndex::Function) {
@@ -105,11 +114,11 @@ void conform(const SignatureType& type, const Ref<const Object>& owner, Any* val
   const auto* array = value->as_object<ArrayObj>();
   const bool is_tuple =
       type.kind == Kind::Tuple && array && array->size == static_cast<int64_t>(type.parts.size());
-  const bool has_functions =
-      type.kind == Kind::Array && array && type.parts[0].kind == Kind::Function;
-  if (!is_tuple && !has_functions) return;
+  if (!is_tuple && !(type.kind == Kind::Array && array && holds_functions(type))) return;
   Ref<ArrayObj> made = ArrayObj::with_capacity(array->size);
+  Ticker ticker;
   for (int64_t i = 0; i < array->size; ++i) {
+    ticker.tick();
     Any* const part = new (made->begin() + i) Any(array->begin()[i]);
     made->size = i + 1;
     conform(type.parts[is_tuple ? static_cast<size_t>(i) : 0], owner, part);

@@ -31,7 +31,7 @@ TypeMisfit find_misfit(const SignatureType& type, const AnyView& value, bool unm
 
 // Makes a value from outside one of the type, as far as it can be: a float is rounded, and a
 // function of the host held to the type of its result (host_function.h), which `owner` keeps alive.
-// A tuple with such parts, and an array of functions, are made anew.
+// A tuple, and an array with functions in it, are made anew.
 void conform(const SignatureType& type, const Ref<const Object>& owner, Any* value);
 
 // What an error shows as found: the value's type or, where the type is expected and only the range
