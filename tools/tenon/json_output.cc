@@ -31,19 +31,11 @@ std::string in_ascii(std::string_view text) {
     std::snprintf(escape, sizeof escape, "\\u%04x", unit);
     out += escape;
   };
-  for (size_t i = 0; i < text.size();) {
-    const auto first = static_cast<unsigned char>(text[i]);
-    if (first < 0x80) {
-      out += text[i++];
-      continue;
-    }
-    const size_t length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    uint32_t point = first & (0x7f >> length);
-    for (size_t k = 1; k < length && i + k < text.size(); ++k) {
-      point = point << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3f);
-    }
-    i += length;
-    if (point < 0x10000) {
+  while (!text.empty()) {
+    const uint32_t point = take_code_point(text);
+    if (point < 0x80) {
+      out += static_cast<char>(point);
+    } else if (point < 0x10000) {
       append(point);
     } else {
       append(0xd800 + ((point - 0x10000) >> 10));
