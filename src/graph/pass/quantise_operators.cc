@@ -85,7 +85,7 @@ class Quantiser : public Rewriter {
 
   // Whether a sum of so many products of bytes, less zero points, fits i32.
   static bool sum_fits(const Dim& count) {
-    constexpr int64_t kMost = (int64_t{1} << 31) / (255 * 255);
+    constexpr int64_t kMost = (int64_t{1} << 31) / (255 * 255);  // 33,025
     return count.is_const() && *count.as_const() <= kMost;
   }
 
