@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import _files, _reference
+from . import _compiler, _files, _reference
 from ._compile import compile
 from ._errors import usage
 from ._model_inputs import inputs_of, proto_of, random_inputs
@@ -94,7 +94,7 @@ def compare(
     inputs: Mapping[str, Any] | Sequence[Any] | None = None,
     with_: str | Mapping[str, Any] = "onnxruntime",
     *,
-    rtol: float = 1e-3,
+    rtol: float | None = None,
     atol: float | None = None,
     save: str | os.PathLike[str] | None = None,
     **options: Any,
@@ -107,8 +107,9 @@ def compare(
 
     Values are compared in the order of the nodes, as Tenon computes them without fusing their operators. If all of them
     agree, the compiled model's outputs are compared, and a difference is traced to the first value that differs in a
-    model that ends there. Elements agree if ``|found - expected| <= atol + rtol * |expected|``, where ``atol`` is 1e-5
-    of the value's greatest magnitude unless given; dtypes and shapes must be equal.
+    model that ends there. Elements agree if ``|found - expected| <= atol + rtol * |expected|``; dtypes and shapes must
+    be equal. Without ``rtol`` and ``atol``, values are compared as ``tenon compare`` does, which allows more to 16-bit
+    floats and to what nodes that quantize compute ("When results agree" in docs/semantics.md).
 
     With ``save``, the values are written as ``expected/*.npy`` and ``found/*.npy`` in that folder, with an index from
     ONNX's names to files in ``expected/values.json`` and ``found/values.json``. ``options`` are those of
@@ -127,21 +128,20 @@ def compare(
 
         reference, expected = "the given values", {name: np.asarray(value) for name, value in with_.items()}
     names = _compared(proto, expected)
-    close = _Tolerance(rtol, atol)
+    agreement = _Agreement(proto, rtol, atol)
     found = _values(proto, names, arrays, options)
     if save is not None:
         _save(os.path.join(save, "expected"), names, expected)
         _save(os.path.join(save, "found"), names, found)
-    nodes = {name: node for node in proto.graph.node for name in node.output}
-    differences = [d for name in names if (d := close.difference(nodes[name], name, found[name], expected[name]))]
+    differences = agreement.differences(names, found, expected)
     outputs = [output.name for output in proto.graph.output if output.name in names]
     if not differences and outputs:
         compiled = _values(proto, [], arrays, options)
-        fused = [d for name in outputs if (d := close.difference(nodes[name], name, compiled[name], expected[name]))]
+        fused = [d for name in outputs if (d := agreement.difference(name, compiled[name], expected[name]))]
         if fused:
-            first = _first_fused(proto, names, expected, nodes, arrays, options, close) or fused[0]
+            first = _first_fused(proto, names, expected, arrays, options, agreement) or fused[0]
             differences = [dataclasses.replace(first, fused=True)]
-    return Comparison(reference, tuple(names), tuple(differences), close.greatest)
+    return Comparison(reference, tuple(names), tuple(differences), agreement.greatest)
 
 
 def _type_of(array: Any) -> str:
@@ -152,48 +152,47 @@ def _type_of(array: Any) -> str:
     return f"tensor[{sizes}; {dtype}]" if sizes else f"tensor[{dtype}]"
 
 
-class _Tolerance:
-    """Compares arrays, and keeps the greatest difference of those that agree."""
+class _Agreement:
+    """Compares the values of a model's nodes, in their order, and keeps the greatest difference of those that agree."""
 
-    def __init__(self, rtol: float, atol: float | None) -> None:
-        self.rtol, self.atol, self.greatest = rtol, atol, 0.0
+    def __init__(self, proto: Any, rtol: float | None, atol: float | None) -> None:
+        nodes = list(proto.graph.node)
+        criteria = _compiler.call("tenon.list_criteria", [node.op_type for node in nodes], rtol, atol)
+        # Of each value: its node, and how close it must be.
+        self.nodes = {name: (node, c) for node, c in zip(nodes, criteria) for name in node.output}
+        self.greatest = self.noise = 0.0
 
-    def difference(self, node: Any, name: str, found: Any, expected: Any) -> Difference | None:
+    def differences(self, names: list[str], found: Mapping[str, Any], expected: Mapping[str, Any]) -> list[Difference]:
+        differences = []
+        for name in names:
+            self.nodes[name][1]["noise_before"] = self.noise
+            if (difference := self.difference(name, found[name], expected[name])) is not None:
+                differences.append(difference)
+        return differences
+
+    def difference(self, name: str, found: Any, expected: Any) -> Difference | None:
         import numpy as np
 
+        node, criterion = self.nodes[name]
         if found.dtype != expected.dtype or found.shape != expected.shape:
             return Difference(name, node.name, node.op_type, expected, found, float("nan"), None, expected.size)
-        same = found == expected
-        if expected.dtype.kind in "biufVc":  # V is that of ml_dtypes' types
-            wide = "complex128" if expected.dtype.kind == "c" else "float64"
-            f, e = found.astype(wide), expected.astype(wide)
-            same |= np.isnan(f) & np.isnan(e)
-            with np.errstate(invalid="ignore"):
-                distance = np.where(same, 0, np.nan_to_num(np.abs(f - e), nan=np.inf))
-        else:
-            distance = np.where(same, 0, np.inf)
-        beyond = ~same
-        if expected.dtype.kind in "fVc":
-            magnitude = np.where(np.isfinite(e), np.abs(e), 0)
-            atol = self.atol if self.atol is not None else 1e-5 * magnitude.max(initial=0)
-            beyond &= distance > atol + self.rtol * magnitude
-        greatest = float(distance.max(initial=0))
-        if not beyond.any():
+        result = _compiler.call("tenon.compare_tensors", found, expected, criterion)
+        greatest = result["greatest"]
+        if result["equal"]:
             self.greatest = max(self.greatest, greatest)
+            self.noise = max(self.noise, result["noise"])
             return None
-        at = np.unravel_index(int(np.argmax(np.where(beyond, distance, -1))), distance.shape)
-        place = tuple(int(i) for i in at)
-        return Difference(name, node.name, node.op_type, expected, found, greatest, place, int(beyond.sum()))
+        place = tuple(int(i) for i in np.unravel_index(result["index"], expected.shape))
+        return Difference(name, node.name, node.op_type, expected, found, greatest, place, result["count"])
 
 
 def _first_fused(
     proto: Any,
     names: list[str],
     expected: Mapping[str, Any],
-    nodes: Mapping[str, Any],
     arrays: Mapping[str, Any],
     options: Mapping[str, Any],
-    close: _Tolerance,
+    agreement: _Agreement,
 ) -> Difference | None:
     """The first value that differs when the model ends at it, by bisection; None if the last doesn't."""
 
@@ -202,7 +201,7 @@ def _first_fused(
         cut.CopyFrom(proto)
         del cut.graph.output[:]
         found = _values(cut, [name], arrays, options)[name]
-        return close.difference(nodes[name], name, found, expected[name])
+        return agreement.difference(name, found, expected[name])
 
     low, high = 0, len(names) - 1
     while low < high:

@@ -239,6 +239,8 @@ fn @array(%f: array[fn(i64) -> i8], %x: i64) -> i8 { %g = array_get(%f, 0) %g(%x
 fn @made(%f: fn(i64) -> fn(i64) -> i8, %x: i64) -> i8 { %g = %f(%x) %g(%x) }
 fn @same[T](%f: fn(T) -> T, %x: T) -> T attrs(inline=false) { %f(%x) }
 fn @general(%f: fn(i8) -> i8, %x: i8) -> i8 { @same(%f, %x) }
+fn @first[T](%f: array[fn(T) -> T], %x: T) -> T attrs(inline=false) { %g = array_get(%f, 0) %g(%x) }
+fn @general_array(%f: array[fn(i8) -> i8], %x: i8) -> i8 { @first(%f, %x) }
 fn @nothing(%f: fn(i64) -> (), %x: i64) -> i64 { %y = %f(%x) %x }
 """
 
@@ -267,6 +269,7 @@ def call_closures(request):
         ("array", 1000, "i8"),
         ("made", 5, "fn(i64) -> i8"),
         ("general", 1000, "i8"),
+        ("general_array", 1000, "i8"),
     ],
 )
 def test_what_a_function_value_of_the_host_returns_is_of_its_type(call_closures, function, value, expected):
@@ -274,6 +277,7 @@ def test_what_a_function_value_of_the_host_returns_is_of_its_type(call_closures,
     given = {
         "pair": lambda: (host, 1),
         "array": lambda: [host],
+        "general_array": lambda: [host],
     }.get(function, lambda: host)()
     with pytest.raises(tenon.ExecutionError, match="of a function of the host doesn't fit its declared type") as caught:
         call_closures(function, given, 5)
@@ -295,6 +299,7 @@ def test_what_fits_is_passed_on_by_function_values_of_the_host(call_closures):
     assert call("sized", lambda x: np.asarray(x) + 1, np.zeros(3, "float32")).tolist() == [1, 1, 1]
     assert call("pair", (lambda x: (0.1, 7), 1), 5) == (rounded, 7)
     assert call("array", [lambda x: -128], 5) == -128
+    assert call("general_array", [lambda x: x + 1], 5) == 6
     assert call("made", lambda x: lambda y: x + y, 5) == 10
     assert call("nothing", tenon.Function(lambda x: "ignored"), 5) == 5
 

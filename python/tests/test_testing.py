@@ -261,3 +261,50 @@ def test_an_operator_that_onnxruntime_lacks_is_told():
     with pytest.raises(tenon.UsageError, match="onnxruntime can't run the model") as caught:
         testing.compare(model)
     assert "Mine" in caught.value.found and "with_=" in caught.value.help
+
+
+@pytest.mark.parametrize("share, equal", [(0.9e-4, True), (1.1e-4, False)])
+def test_the_default_tolerance_is_a_share_of_the_greatest_magnitude(share, equal):
+    model = model_of([helper.make_node("Neg", ["x"], ["y"])], [("x", [2])], [("y", [2])])
+    expected = np.array([1000, 1000 * share], "float32")
+    assert testing.compare(model, [np.array([-1000, 0], "float32")], with_={"y": expected}, rtol=0).equal == equal
+
+
+@pytest.mark.parametrize("name, steps, equal", [("float16", 15, True), ("float16", 17, False), ("bfloat16", 15, True)])
+def test_narrow_floats_may_differ_by_16_steps(name, steps, equal):
+    dtype = np.dtype(getattr(pytest.importorskip("ml_dtypes"), name) if name == "bfloat16" else name)
+    to = getattr(TensorProto, name.upper())
+    model = model_of([helper.make_node("Cast", ["x"], ["y"], to=to)], [("x", [2])], [("y", [2])])
+    model.graph.output[0].type.tensor_type.elem_type = to
+    step = 2.0 ** (-10 if name == "float16" else -7)
+    expected = np.array([1, steps * step], dtype)
+    assert testing.compare(model, [np.array([1, 0], "float32")], with_={"y": expected}, rtol=0).equal == equal
+
+
+@pytest.mark.parametrize("share, equal", [(0.4, True), (30, False)])
+def test_quantized_values_may_be_rounded_to_the_neighbour(share, equal):
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
+    ]
+    scale = np.float32(0.02)
+    model = model_of(nodes, [("x", [200])], [("y", [200])], [("scale", scale), ("zero", np.uint8(128))])
+    x = np.random.default_rng(0).uniform(-1, 1, 200).astype("float32")
+    q = np.rint((x + scale * np.float32(share)) / scale) + 128
+    expected = {"q": q.astype("uint8"), "y": ((q - 128) * scale).astype("float32")}
+    assert not np.array_equal(q, np.rint(x / scale) + 128)
+    comparison = testing.compare(model, [x], with_=expected)
+    assert comparison.equal == equal
+    assert not testing.compare(model, [x], with_=expected, atol=1e-5).equal
+
+
+def test_strings_and_strided_arrays_are_compared():
+    model = model_of([helper.make_node("Transpose", ["x"], ["y"])], [("x", [2, 3])], [("y", [3, 2])])
+    x = np.array([["a", "b", "c"], ["d", "e", "f"]], object)
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.STRING
+    assert testing.compare(model, [x], with_={"y": x.T}).equal
+    wrong = x.T.copy()
+    wrong[2, 0] = "other"
+    first = testing.compare(model, [x], with_={"y": wrong}).first
+    assert (first.place, first.count) == ((2, 0), 1)

@@ -4,19 +4,13 @@
 #include <unordered_set>
 
 #include "codegen/llvm/emit.h"
+#include "graph/ir/rewrite.h"
 #include "loop/schedule.h"
 #include "object/function.h"
 #include "vm/executable/kernel_runtime.h"
 
 namespace tenon::graph {
 namespace {
-
-// The first of `name`, `name_1`, `name_2`, ... that is not in `taken`; adds it to `taken`.
-std::string untaken(const std::string& name, std::unordered_set<std::string>* taken) {
-  std::string found = name;
-  for (int i = 1; !taken->insert(found).second; ++i) found = cat(name, "_", i);
-  return found;
-}
 
 // `args` are those of a compiled kernel: inputs, destinations, integers.
 void walk(const loop::KernelInterfaceRef& interface, const std::vector<Any>& args) {
@@ -102,7 +96,10 @@ std::vector<PreparedKernelRef> KernelCache::compile(const std::vector<Request>& 
   Array<loop::KernelRef> named;
   std::unordered_set<std::string> taken;
   for (const Request& request : requests) {
-    named.push_back(loop::loop_nest(request.kernel, untaken(request.name, &taken), schedule));
+    const std::string name =
+        free_name(request.name, [&](const std::string& n) { return taken.contains(n); });
+    taken.insert(name);
+    named.push_back(loop::loop_nest(request.kernel, name, schedule));
   }
   codegen::EmitOptions options;
   options.optimisation = codegen::Optimisation::kLoops;

@@ -1,5 +1,6 @@
 #include "evaluate/reference_evaluator.h"
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -85,7 +86,14 @@ struct HostFunction : FunctionObj {
   static constexpr FunctionInfo kInfo = {name_of_function, nullptr};
 };
 
-// The value with the host's functions in it, also in tuples, as such.
+// Whether values of the type may have functions in the places that `with_checks` looks at.
+bool has_functions(const TypeRef& type) {
+  if (const auto* array = type.as<ArrayType>()) return has_functions(array->element);
+  const auto* tuple = type.as<TupleType>();
+  return tuple ? std::ranges::any_of(tuple->fields, has_functions) : type.is<FunctionType>();
+}
+
+// The value with the host's functions in it, also in tuples and arrays, as such.
 Any with_checks(const TypeRef& type, const Any& value) {
   if (const auto* function = type.as<FunctionType>()) {
     const bool is_hosts = value.type_index == TypeIndex::Function && !EvaluatedClosure::of(value);
@@ -93,17 +101,23 @@ Any with_checks(const TypeRef& type, const Any& value) {
     auto made = make<HostFunction>();
     made->call = &HostFunction::call_checked;
     made->info = &HostFunction::kInfo;
-    made->function = value.as<Function>();
+    // Held to one type at a time, however often it crosses the border.
+    const auto* given = value.as_object<FunctionObj>();
+    const bool is_held = given->call == &HostFunction::call_checked;
+    made->function =
+        is_held ? static_cast<const HostFunction*>(given)->function : value.as<Function>();
     made->result = function->result;
     return Any(Function::adopt(std::move(made)));
   }
+  auto parts = has_functions(type) ? value.try_as<Array<Any>>() : std::nullopt;
+  if (!parts) return value;
   const auto* tuple = type.as<TupleType>();
-  auto fields = tuple ? value.try_as<Array<Any>>() : std::nullopt;
-  if (!fields || fields->size() != tuple->fields.size()) return value;
-  for (size_t i = 0; i < fields->size(); ++i) {
-    fields->set(i, with_checks(tuple->fields[i], (*fields)[i]));
+  if (tuple && parts->size() != tuple->fields.size()) return value;
+  for (size_t i = 0; i < parts->size(); ++i) {
+    const TypeRef& part = tuple ? tuple->fields[i] : type.as<ArrayType>()->element;
+    parts->set(i, with_checks(part, (*parts)[i]));
   }
-  return Any(*fields);
+  return Any(*parts);
 }
 
 // One run of a function: the stack of active blocks.

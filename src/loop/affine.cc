@@ -8,15 +8,13 @@
 namespace tenon::loop {
 
 std::optional<Dim> Coefficients::operator()(const ExprRef& root) {
-  post_order(
-      root, [&](const ExprRef& e) { known_.emplace(e.get(), std::pair(e, find(*e))); }, &seen_);
-  return known_.at(root.get()).second;
+  return known_(root, [&](const Expr& e) { return find(e); });
 }
 
 std::optional<Dim> Coefficients::find(const Expr& e) const {
   if (e.kind == ExprKind::kVar) return &e == var_.get() ? Dim(1) : Dim(0);
   if (e.kind == ExprKind::kLoad && loads_are_free_) return Dim(0);
-  const auto of = [&](const ExprRef& operand) { return known_.at(operand.get()).second; };
+  const auto of = [&](const ExprRef& operand) { return known_.at(operand); };
   bool free = true;
   for_operands(e, [&](const ExprRef& operand) {
     const auto part = of(operand);
@@ -66,21 +64,18 @@ bool divides(const Dim& by, const Dim& d) {
 class DataFinder {
  public:
   bool operator()(const ExprRef& root) {
-    post_order(
-        root, [&](const ExprRef& e) { known_.emplace(e.get(), std::pair(e, find(*e))); }, &seen_);
-    return known_.at(root.get()).second;
+    return known_(root, [&](const Expr& e) { return find(e); });
   }
 
  private:
   bool find(const Expr& e) const {
     bool found = e.kind == ExprKind::kLoad;
     if (e.kind == ExprKind::kCheckedIndex) return found;
-    for_operands(e, [&](const ExprRef& o) { found = found || known_.at(o.get()).second; });
+    for_operands(e, [&](const ExprRef& o) { found = found || known_.at(o); });
     return found;
   }
 
-  std::unordered_map<const Expr*, std::pair<ExprRef, bool>> known_;  // keeps the keys alive
-  Seen seen_;
+  ExprMemo<bool> known_;
 };
 
 class IndexSimplifier {

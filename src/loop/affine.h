@@ -11,6 +11,25 @@
 
 namespace tenon::loop {
 
+// A function of expressions that depends on a node's operands through their values. Each node is
+// looked at once, also by later calls.
+template <class Value>
+class ExprMemo {
+ public:
+  // `find` makes the value of a node, with `at` for those of its operands.
+  template <class Find>
+  const Value& operator()(const ExprRef& root, const Find& find) {
+    post_order(
+        root, [&](const ExprRef& e) { known_.emplace(e.get(), std::pair(e, find(*e))); }, &seen_);
+    return at(root);
+  }
+  const Value& at(const ExprRef& e) const { return known_.at(e.get()).second; }
+
+ private:
+  std::unordered_map<const Expr*, std::pair<ExprRef, Value>> known_;  // keeps the keys alive
+  Seen seen_;
+};
+
 // The c in e = c * v + (something independent of v), if e has this form; Dim(0) if `e` doesn't
 // depend on v. With `loads_are_free`, loads count as independent of v whatever their indices.
 std::optional<Dim> coefficient(const ExprRef& e, const Ref<const Var>& v,
@@ -28,9 +47,7 @@ class Coefficients {
 
   Ref<const Var> var_;
   bool loads_are_free_;
-  std::unordered_map<const Expr*, std::pair<ExprRef, std::optional<Dim>>>
-      known_;  // keeps the keys alive
-  Seen seen_;
+  ExprMemo<std::optional<Dim>> known_;
 };
 
 // A variable with the range [0, extent).

@@ -156,7 +156,10 @@ class Planner {
     } else {
       p_.block = Dim(p_.block_rows);
     }
-    if (p_.a_direct) p_.tiling.column_tiles = 1, p_.block_columns = p_.width;
+    if (p_.a_direct) {
+      p_.tiling.column_tiles = 1;
+      p_.block_columns = p_.width;
+    }
   }
 
   // The first summed axis from which on every load has a constant step along k; their number if
@@ -229,7 +232,10 @@ class Planner {
                   (p_.run_start == 0 || *run >= kShortestRun) &&
                   count_nodes(p_.a, kMostNodes) <= kMostNodes / p_.tile_rows;
     if (p_.in_matrices) p_.a_direct = p_.a_direct && has_even_rows();
-    if (!p_.a_direct) p_.run_start = 0, p_.run = p_.depth;
+    if (!p_.a_direct) {
+      p_.run_start = 0;
+      p_.run = p_.depth;
+    }
     p_.b_direct = only_loads_use(p_.b, {p_.x}) && runs_through(p_.b) && is_contiguous(p_.b, p_.x) &&
                   n && *n % p_.width == 0 && *n <= p_.tiling.direct_columns &&
                   count_nodes(p_.b, kMostNodes) <= kMostNodes / (p_.tile_rows * p_.tiling.vectors);

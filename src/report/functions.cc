@@ -1,18 +1,62 @@
 #include "report/functions.h"
 
+#include <cmath>
 #include <memory>
 
 #include "driver/functions.h"
+#include "driver/host_options.h"
 #include "object/array.h"
 #include "object/function.h"
 #include "object/map.h"
 #include "object/registry.h"
 #include "object/string.h"
+#include "object/tensor.h"
+#include "report/compare_tensors.h"
 #include "report/formats.h"
 #include "support/trace_recording.h"
 
 namespace tenon::report {
 namespace {
+
+Any list_criteria(const Array<String>& operators, const Any& rtol, const Any& atol) {
+  Criterion given;
+  if (!rtol.is_none()) given.rtol = rtol.as<double>();
+  if (!atol.is_none()) given.atol = atol.as<double>();
+  NodeCriteria criteria(given);
+  Array<Any> list;
+  for (const String& op : operators) {
+    const Criterion& own = criteria.next(op.view());
+    list.push_back(Map<String, Any>{{"rtol", own.rtol},
+                                    {"atol", own.atol ? Any(*own.atol) : Any()},
+                                    {"quantized", own.quantized},
+                                    {"accumulates", own.accumulates},
+                                    {"noise_before", own.noise_before}});
+  }
+  return list;
+}
+
+Map<String, Any> compare_tensors(const Tensor& found, const Tensor& expected,
+                                 const Any& criterion) {
+  driver::HostOptions given(criterion);
+  Criterion own;
+  if (const Any* rtol = given.take("rtol")) own.rtol = rtol->as<double>();
+  if (const Any* atol = given.take("atol")) own.atol = atol->as<double>();
+  if (const Any* quantized = given.take("quantized")) own.quantized = quantized->as<bool>();
+  if (const Any* accumulates = given.take("accumulates")) own.accumulates = accumulates->as<bool>();
+  if (const Any* noise = given.take("noise_before")) own.noise_before = noise->as<double>();
+  given.require_all_taken();
+  const Difference d = compare(found.compacted(), expected.compacted(), own);
+  if (!d.kind.empty()) {
+    throw Error(ErrorKind::Usage, "the tensors to compare have different types")
+        .found(to_text(found))
+        .expected(to_text(expected));
+  }
+  return {{"equal", d.equal},
+          {"count", d.mismatches},
+          {"index", d.worst_index},
+          {"greatest", d.equal ? d.largest : d.worst_excess},
+          {"noise", std::isnan(d.noise) ? 0 : d.noise}};
+}
 
 void start(bool calls) {
   trace::start(calls);

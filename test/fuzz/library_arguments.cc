@@ -1,6 +1,7 @@
 #include "library_arguments.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -520,12 +521,31 @@ Arguments any_arguments(Maker& m, const library::Signature& function) {
   return out;
 }
 
+void require(bool holds, std::string_view name, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "recipe of %.*s (test/fuzz/library_arguments.cc): %s\n",
+               static_cast<int>(name.size()), name.data(), what);
+  std::abort();
+}
+
+bool check_recipes() {
+  for (const auto& [name, recipe] : kRecipes) {
+    const bool exists = std::ranges::find(library::kSignatures, name, &library::Signature::name) !=
+                        std::end(library::kSignatures);
+    require(exists, name, "no library function has this name");
+  }
+  return true;
+}
+
 // What fits together, where that is known.
 Arguments fitting_arguments(Maker& m, const library::Signature& function) {
+  [[maybe_unused]] static const bool checked = check_recipes();
   const auto recipe = kRecipes.find(function.name);
-  if (recipe != kRecipes.end()) return recipe->second(m);
-  if (function.library == "text") return texts(m, function);
-  return any_arguments(m, function);
+  Arguments out = recipe != kRecipes.end()     ? recipe->second(m)
+                  : function.library == "text" ? texts(m, function)
+                                               : any_arguments(m, function);
+  require(out.size() == function.arity(), function.name, "not as many values as its signature has");
+  return out;
 }
 
 }  // namespace

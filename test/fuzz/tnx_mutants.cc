@@ -133,7 +133,7 @@ class Mutants {
         word = (word & ~vm::Word{0xff}) | m_.below(16);
         break;
       case 3:  // a last use, or none any more
-        word ^= vm::Word{4} << 56;
+        word ^= vm::Arg::reg(0).word ^ vm::Arg::last(0).word;
         break;
       default:
         word = (word & 0xff00000000000000) | ((word + m_.below(5) - 2) & 0xffffffffffffff);

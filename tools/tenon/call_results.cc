@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "loop/scalar_tensor.h"
+#include "report/elements.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
@@ -116,7 +117,8 @@ std::vector<ShowFlags::Ranked> ShowFlags::ranked(const Tensor& tensor) const {
     const auto middle = out.elements.begin() + static_cast<int64_t>(count);
     // NaN after all numbers; of equal ones the first.
     std::partial_sort(out.elements.begin(), middle, out.elements.end(), [&](int64_t a, int64_t b) {
-      const double x = element_as_double(tensor, a), y = element_as_double(tensor, b);
+      const double x = report::element_as_double(tensor, a),
+                   y = report::element_as_double(tensor, b);
       if (std::isnan(x) || std::isnan(y)) return std::isnan(y) && (!std::isnan(x) || a < b);
       return x > y || (x == y && a < b);
     });
@@ -144,7 +146,7 @@ void ShowFlags::print_top(const std::string& name, const Tensor& tensor, FILE* t
     for (const int64_t element : row.elements) {
       const std::string label = label_of(tensor, element % size);
       std::fprintf(to, "  %6lld  %s%s%s\n", static_cast<long long>(element % size),
-                   element_text(tensor, element).c_str(), label.empty() ? "" : "  ",
+                   report::element_text(tensor, element).c_str(), label.empty() ? "" : "  ",
                    printable(label).c_str());
     }
   }

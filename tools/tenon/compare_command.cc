@@ -30,18 +30,6 @@ namespace fs = std::filesystem;
 
 constexpr char kOnnxRuntime[] = "onnxruntime";
 
-// Whether the operator rounds to a few integers, so that numbers that are all but equal can become
-// neighbours: QuantizeLinear, DynamicQuantizeLinear, QLinearConv, ...
-bool quantizes(std::string_view op) {
-  const auto has = [&](std::string_view part) { return op.find(part) != std::string_view::npos; };
-  return has("QLinear") || (has("QuantizeLinear") && !has("DequantizeLinear"));
-}
-
-// Whether it sums products of quantized integers: MatMulInteger, ConvInteger, ...
-bool accumulates(std::string_view op) {
-  return op.ends_with("Integer");
-}
-
 // A folder for files that live as long as the command.
 class TemporaryFolder {
  public:
@@ -134,15 +122,10 @@ struct CompareCommand {
     const WorkBudget::Scope scope(&budget);
     const ValueIndex index(place, "--expect-values");
     std::vector<Compared> out;
-    bool is_quantized = false;
+    NodeCriteria criteria(criterion);
     for (const onnx::NodeValue& value : model.values) {
-      is_quantized = is_quantized || quantizes(value.op);
-      if (const auto expected = index.read(value.name)) {
-        Criterion own = criterion;
-        own.quantized = is_quantized;
-        own.accumulates = accumulates(value.op);
-        out.push_back({&value, *expected, own});
-      }
+      const Criterion& own = criteria.next(value.op);
+      if (const auto expected = index.read(value.name)) out.push_back({&value, *expected, own});
     }
     if (!out.empty()) return out;
     throw Error(ErrorKind::Usage, cat("no node of ", file, " computes a value of the reference"))

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "report/elements.h"
 #include "support/error.h"
 #include "tools/tenon/data_types.h"
 #include "tools/tenon/file_argument.h"
@@ -46,9 +47,9 @@ Any stored_value(const vm::Param& param, const Any& value) {
       found.is_float() != param.type.dtype.is_float()) {
     return tensor;  // which the program refuses
   }
-  if (found.is_bool()) return Any(element_as_double(tensor, 0) != 0);
-  if (found.is_float()) return Any(element_as_double(tensor, 0));
-  return *scalar_value(found, element_text(tensor, 0));
+  if (found.is_bool()) return Any(report::element_as_double(tensor, 0) != 0);
+  if (found.is_float()) return Any(report::element_as_double(tensor, 0));
+  return *scalar_value(found, report::element_text(tensor, 0));
 }
 
 // The number with which a text fills a tensor.

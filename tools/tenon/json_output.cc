@@ -11,6 +11,7 @@
 #include "object/reflect.h"
 #include "object/shape.h"
 #include "object/string_tensor.h"
+#include "report/elements.h"
 #include "support/text.h"
 #include "support/utf8.h"
 #include "tools/tenon/tensor_text.h"
@@ -30,19 +31,11 @@ std::string in_ascii(std::string_view text) {
     std::snprintf(escape, sizeof escape, "\\u%04x", unit);
     out += escape;
   };
-  for (size_t i = 0; i < text.size();) {
-    const auto first = static_cast<unsigned char>(text[i]);
-    if (first < 0x80) {
-      out += text[i++];
-      continue;
-    }
-    const size_t length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    uint32_t point = first & (0x7f >> length);
-    for (size_t k = 1; k < length && i + k < text.size(); ++k) {
-      point = point << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3f);
-    }
-    i += length;
-    if (point < 0x10000) {
+  while (!text.empty()) {
+    const uint32_t point = take_code_point(text);
+    if (point < 0x80) {
+      out += static_cast<char>(point);
+    } else if (point < 0x10000) {
       append(point);
     } else {
       append(0xd800 + ((point - 0x10000) >> 10));
@@ -363,13 +356,13 @@ void write_element(JsonWriter& out, const Tensor& tensor, int64_t i) {
   if (dtype == string_elements) {
     out.value(Strings(tensor)[i]);
   } else if (dtype.is_bool()) {
-    out.value(element_as_double(tensor, i) != 0);
+    out.value(report::element_as_double(tensor, i) != 0);
   } else if (dtype == f64) {
-    write_float(out, element_as_double(tensor, i));
+    write_float(out, report::element_as_double(tensor, i));
   } else if (dtype.is_float()) {
-    write_float(out, static_cast<float>(element_as_double(tensor, i)));
+    write_float(out, static_cast<float>(report::element_as_double(tensor, i)));
   } else if (dtype.is_complex()) {
-    const std::complex<double> number = element_as_complex(tensor, i);
+    const std::complex<double> number = report::element_as_complex(tensor, i);
     out.begin_row();
     for (const double part : {number.real(), number.imag()})
       dtype == c64 ? write_float(out, static_cast<float>(part)) : write_float(out, part);
@@ -379,7 +372,7 @@ void write_element(JsonWriter& out, const Tensor& tensor, int64_t i) {
     std::memcpy(&word, tensor.data_as<char>() + i * int64_t{sizeof word}, sizeof word);
     dtype == u64 ? out.value(word) : out.value(static_cast<int64_t>(word));
   } else {
-    out.value(static_cast<int64_t>(element_as_double(tensor, i)));
+    out.value(static_cast<int64_t>(report::element_as_double(tensor, i)));
   }
 }
 

@@ -9,67 +9,10 @@
 #include "object/reflect.h"
 #include "object/shape.h"
 #include "object/string_tensor.h"
+#include "report/elements.h"
 #include "support/poll.h"
 
 namespace tenon::tool {
-namespace {
-
-template <class T>
-T at(const Tensor& tensor, int64_t i) {
-  T value;
-  std::memcpy(&value, tensor.data_as<char>() + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
-  return value;
-}
-
-// Without the sign of a NaN, which depends on the instructions that made it.
-template <class T>
-std::string float_text(T value) {
-  return std::isnan(value) ? "nan" : cat(value);
-}
-
-template <class T>
-std::string complex_text(std::complex<T> value) {
-  return cat("(", float_text(value.real()), ", ", float_text(value.imag()), ")");
-}
-
-}  // namespace
-
-double element_as_double(const Tensor& tensor, int64_t i) {
-  const DataType t = tensor.dtype();
-  if (t == f32) return at<float>(tensor, i);
-  if (t == f64) return at<double>(tensor, i);
-  if (t.is_narrow_float())
-    return narrow_value(t, t.bytes() == 1 ? at<uint8_t>(tensor, i) : at<uint16_t>(tensor, i));
-  if (t == boolean) return at<uint8_t>(tensor, i);
-  if (t.bytes() == 1) return static_cast<double>(wrap_to(t, at<uint8_t>(tensor, i)));
-  if (t == i16) return at<int16_t>(tensor, i);
-  if (t == u16) return at<uint16_t>(tensor, i);
-  if (t == i32) return at<int32_t>(tensor, i);
-  if (t == u32) return at<uint32_t>(tensor, i);
-  if (t == i64) return static_cast<double>(at<int64_t>(tensor, i));
-  if (t == u64) return static_cast<double>(at<uint64_t>(tensor, i));
-  throw Error(ErrorKind::Unsupported, cat("elements of ", to_text(t), " cannot be read"));
-}
-
-std::complex<double> element_as_complex(const Tensor& tensor, int64_t i) {
-  const DataType t = tensor.dtype();
-  if (t == c64) return at<std::complex<float>>(tensor, i);
-  return t == c128 ? at<std::complex<double>>(tensor, i) : element_as_double(tensor, i);
-}
-
-std::string element_text(const Tensor& tensor, int64_t i) {
-  const DataType t = tensor.dtype();
-  if (t == string_elements) return quoted(Strings(tensor)[i]);
-  if (t == boolean) return at<uint8_t>(tensor, i) ? "true" : "false";
-  if (t == i64) return cat(at<int64_t>(tensor, i));
-  if (t == u64) return cat(at<uint64_t>(tensor, i));
-  if (t == f64) return float_text(at<double>(tensor, i));
-  if (t.is_float()) return float_text(static_cast<float>(element_as_double(tensor, i)));
-  if (t == c64) return complex_text(at<std::complex<float>>(tensor, i));
-  if (t == c128) return complex_text(at<std::complex<double>>(tensor, i));
-  return cat(static_cast<int64_t>(element_as_double(tensor, i)));
-}
-
 bool is_tensor_text(std::string_view text) {
   return text.starts_with("tensor[");
 }
@@ -106,14 +49,14 @@ std::string elements_text(const Tensor& tensor, int64_t count) {
   std::string out;
   const int64_t total = tensor.count();
   for (int64_t i = 0; i < std::min(total, count); ++i) {
-    out += cat(i ? ", " : "", element_text(tensor, i));
+    out += cat(i ? ", " : "", report::element_text(tensor, i));
   }
   if (total > count) out += count > 0 ? ", ..." : "...";
   return out;
 }
 
 std::string tensor_text(const Tensor& tensor, int64_t count) {
-  if (tensor.rank() == 0) return cat(to_text(tensor), " = ", element_text(tensor, 0));
+  if (tensor.rank() == 0) return cat(to_text(tensor), " = ", report::element_text(tensor, 0));
   return cat(to_text(tensor), " = [", elements_text(tensor, count), "]");
 }
 
@@ -128,8 +71,8 @@ std::string scalar_text(const Any& value, const vm::SignatureType& type, size_t 
   const bool scalar = type.kind == vm::SignatureType::Kind::Scalar;
   if (value.type_index == TypeIndex::Float) {
     const auto number = value.as<double>();
-    return scalar && type.dtype != f64 ? float_text(static_cast<float>(number))
-                                       : float_text(number);
+    return scalar && type.dtype != f64 ? report::float_text(static_cast<float>(number))
+                                       : report::float_text(number);
   }
   if (value.type_index == TypeIndex::Int) {
     const auto number = value.as<int64_t>();

@@ -1,7 +1,6 @@
 // Values as text for people.
 #pragma once
 
-#include <complex>
 #include <string>
 #include <string_view>
 
@@ -10,14 +9,6 @@
 #include "tools/tenon/data_types.h"
 
 namespace tenon::tool {
-
-// Element i of a tensor as a double; integers beyond 2^53 are rounded.
-double element_as_double(const Tensor& tensor, int64_t i);
-// The same for complex numbers too; the imaginary part of other elements is 0.
-std::complex<double> element_as_complex(const Tensor& tensor, int64_t i);
-// Element i as it prints: "1.5", "true", "-3", "(1, -2)" for a complex number; every NaN as "nan";
-// a string in quotes.
-std::string element_text(const Tensor& tensor, int64_t i);
 
 inline constexpr int64_t kShownElements = 8;
 // A bound for what is printed: values that share their parts would have a text of any length.

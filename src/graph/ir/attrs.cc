@@ -1,10 +1,11 @@
-// Attributes of operators: their defaults, and those of a call, checked against its entry.
+// Attributes of operators (op.h): their kinds, the rules of an entry, and those of a call, checked
+// and completed by its operator's entry.
+#include "graph/ir/op.h"
 
 #include <cmath>
 
 #include "graph/ir/builder.h"
 #include "graph/ir/name_text.h"
-#include "graph/ir/op.h"
 #include "graph/ir/typed_text.h"
 #include "library/signatures/signatures.h"
 

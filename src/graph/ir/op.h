@@ -1,7 +1,7 @@
 // The operator table: everything that the compiler knows about an operator, in one entry.
 //
-// Nothing else lists operators. Shapes are attributes of kind kDims, not operands: the builder of a
-// call reads them from an operand's carried values, or binds them with match_shape first.
+// Passes know some by name (operator_name.h). Shapes are attributes of kind kDims, not operands: a
+// call's builder reads them from an operand's carried values or binds them with match_shape first.
 #pragma once
 
 #include <functional>

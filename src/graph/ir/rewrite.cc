@@ -11,6 +11,10 @@ Module with_functions(const Module& module, Map<String, FunctionRef> functions) 
   return make_module(std::move(functions), module->kernels, module->adts);
 }
 
+bool has_one_element(const Array<Dim>& dims) {
+  return std::ranges::all_of(dims, [](const Dim& d) { return d.is_const(1); });
+}
+
 namespace {
 
 void count_uses_in(const BlockRef& block, std::unordered_map<const Var*, int64_t>* uses) {

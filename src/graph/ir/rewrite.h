@@ -2,6 +2,7 @@
 // replaces each binding.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <optional>
 #include <unordered_map>
@@ -68,16 +69,23 @@ class Rewriter {
   std::unordered_map<const Var*, Operand> map_;
 };
 
-// `wanted`, with a number appended if `taken` has that name.
+// `wanted`, with a number appended if that name is taken.
+template <std::predicate<const std::string&> IsTaken>
+std::string free_name(std::string_view wanted, const IsTaken& is_taken) {
+  std::string name(wanted);
+  for (int64_t i = 1; is_taken(name); ++i) name = cat(wanted, "_", i);
+  return name;
+}
 template <class Value>
 std::string free_name(std::string_view wanted, const Map<String, Value>& taken) {
-  std::string name(wanted);
-  for (int64_t i = 1; taken.contains(String(name)); ++i) name = cat(wanted, "_", i);
-  return name;
+  return free_name(wanted, [&](const std::string& name) { return taken.contains(String(name)); });
 }
 
 // `module` with other functions.
 Module with_functions(const Module& module, Map<String, FunctionRef> functions);
+
+// Whether tensors of these sizes have one element, whatever their symbols are.
+bool has_one_element(const Array<Dim>& dims);
 
 // How often each variable is used in a function, including nested blocks.
 std::unordered_map<const Var*, int64_t> count_uses(const FunctionRef& function);

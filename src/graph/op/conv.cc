@@ -2,6 +2,7 @@
 // convolution of integers of 8 bits, less their zero points, summed in i32, as ONNX's ConvInteger.
 #include <utility>
 
+#include "graph/ir/rewrite.h"
 #include "graph/op/families.h"
 #include "graph/op/integer_product.h"
 #include "graph/op/spatial.h"
@@ -188,7 +189,7 @@ TypeRef infer_conv_integer(InferContext& cx) {
     if (cx.has(operand + 2)) require_same_dtype(cx, operand + 2, operand);
   }
   if (cx.has(2)) require_one_element(cx, 2);
-  if (cx.has(3) && !is_single(cx.tensor(3).dims)) {
+  if (cx.has(3) && !has_one_element(cx.tensor(3).dims)) {
     require_rank(cx, 3, 1);
     const Dim& out = cx.tensor(1).dims[Weight{layout_of(cx), false}.out_axis()];
     cx.require_equal(cx.tensor(3).dims[0], out, "size of 'w_zero' and output channels of 'w'");
@@ -199,7 +200,7 @@ TypeRef infer_conv_integer(InferContext& cx) {
 loop::ComputeRef lower_conv_integer(const LowerContext& cx) {
   const BufferRef& y = cx.output();
   const Dim& channels = y->shape[layout_of(cx.info()).channel_axis()];
-  const bool per_channel = cx.info().has(3) && !is_single(cx.input(3)->shape);
+  const bool per_channel = cx.info().has(3) && !has_one_element(cx.input(3)->shape);
   const bool has_zero = cx.info().has(2);
   const Scalar padding = has_zero ? only_element(cx.input(2)) : number(cx.input(0)->dtype, 0);
   return cx.compute(sums_of_products(

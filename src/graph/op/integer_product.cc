@@ -40,10 +40,6 @@ Scalar centred(const LowerContext& cx, const Scalar& x, size_t zero) {
   return as(i32, x) - as(i32, only_element(cx.input(zero)));
 }
 
-bool is_single(const Array<Dim>& dims) {
-  return std::ranges::all_of(dims, [](const Dim& d) { return d.is_const(1); });
-}
-
 Scalar only_element(const BufferRef& b) {
   return load(b, Indices(b->shape.size(), index(0)));
 }

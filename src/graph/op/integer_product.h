@@ -14,7 +14,6 @@ Scalar centred(const LowerContext& cx, size_t operand, size_t zero, const Indice
 // The same for an element `x` that has been loaded, and a zero point of one element.
 Scalar centred(const LowerContext& cx, const Scalar& x, size_t zero);
 
-bool is_single(const Array<Dim>& dims);  // whether they are those of one element
 Scalar only_element(const BufferRef& b);
 
 // A zero point for an operand of this shape: absent, one number, or one per index of an axis.

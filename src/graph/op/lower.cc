@@ -101,7 +101,7 @@ bool is_known_tensor(const TypeRef& type) {
 bool may_be_literal(const TypeRef& type) {
   if (type.as<ScalarType>()) return true;
   const TensorType* t = known_tensor(type);
-  return t && !t->dtype.is_complex() && product(t->dims.to_vector()).is_const(1);
+  return t && !t->dtype.is_complex() && has_one_element(t->dims);
 }
 
 std::optional<Obstacle> find_obstacle(const FunctionExpr& f) {

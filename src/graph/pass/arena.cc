@@ -39,7 +39,7 @@ int64_t Arena::find(Lifetime life, int64_t bytes) const {
 
 int64_t Arena::top(Lifetime life) const {
   int64_t top = 0;
-  // The nodes that are the lifetime have places that begin in it, those above have longer ones.
+  // The nodes that cover the lifetime have places within it, those above them longer ones.
   for (int64_t i = (leaves_ + life.first) / 2; i > 0; i /= 2) {
     top = std::max(top, nodes_[static_cast<size_t>(i)].top);
   }

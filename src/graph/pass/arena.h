@@ -32,7 +32,7 @@ class Arena {
   struct Place {
     int64_t offset, end;
   };
-  // Of a segment tree over bindings: a place is in the fewest nodes that together are its lifetime.
+  // Of a segment tree over bindings: a place is in the fewest nodes that cover its lifetime.
   struct Node {
     std::vector<Place> places;
     int64_t top = 0;      // the highest end of `places`

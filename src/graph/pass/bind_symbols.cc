@@ -132,8 +132,15 @@ FunctionRef with_known_result(const FunctionRef& function) {
 }  // namespace
 
 Module bind_symbols(const Module& module, PassContext& cx) {
+  // A round per size that takes folding of the one before; Swin takes ROUNDS. What is left after so
+  // many stays symbolic, so that time is in proportion to the module's size.
+  constexpr int kMostRounds = 32;
   Module now = module;
-  while (const Module bound = bind_once(now)) now = fold_constants(simplify(bound, cx), cx);
+  for (int round = 0; round < kMostRounds; ++round) {
+    const Module bound = bind_once(now);
+    if (!bound) break;
+    now = fold_constants(simplify(bound, cx), cx);
+  }
   if (now == module) return module;
   Map<String, FunctionRef> functions;
   for (const auto& [name, function] : now->functions) {

@@ -1,4 +1,5 @@
-// Calls the function of a closure that is made in the same function directly, with its captures.
+// call_known_functions: calls the function of a closure that is made in the same function directly,
+// with its captures.
 #pragma once
 
 #include "graph/pass/pass.h"

@@ -73,7 +73,7 @@ Operand sink_broadcast(Builder& b, const Call& call, const Transposed& t) {
       return Operand();
     } else if (auto other = as_transposed(b, arg); other && other->perm == t.perm) {
       args.push_back(other->source);
-    } else if (product(type->dims.to_vector()).is_const(1)) {
+    } else if (has_one_element(type->dims)) {
       args.push_back(type->rank == 0 ? arg : reshaped(b, arg, {}));
     } else {
       // A constant of lower rank is first reshaped to t's rank.

@@ -28,7 +28,7 @@ bool is_anchor(OpKind kind) {
 
 bool is_single_element(const TypeRef& type) {
   const TensorType* t = known_tensor(type);
-  return t && product(t->dims.to_vector()).is_const(1);
+  return t && has_one_element(t->dims);
 }
 
 // Whether the result has more bytes per element than what it is computed from.

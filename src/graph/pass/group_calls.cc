@@ -18,8 +18,7 @@ namespace {
 // In multiplications and additions. A call of more work keeps all threads as busy by itself: one
 // thread takes tens of microseconds for it, and waking the others a few.
 constexpr double kMostWork = 1 << 22;
-// Of a group. One thread has done less before another has begun, or, on a busy machine, long
-// before.
+// Of a group. Smaller groups finish on one thread before a second has woken.
 constexpr double kLeastWork = 1 << 19;
 // Of a group's work, the most that one call may have: the other threads would wait for it.
 constexpr double kMostShare = 0.75;

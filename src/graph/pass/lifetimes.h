@@ -36,8 +36,8 @@ struct PlannedValue {
   int64_t scope = 0;
   // Whether something may refer to it that isn't followed here: it needs a storage of its own.
   bool escapes = false;
-  // Values of different arms of a branch, of which there is only one at a time, are a group. The
-  // one that leads it lists them, itself included unless it escapes; the others' lists are empty.
+  // Values that different arms of a branch make form a group: only one of them exists at a time.
+  // The group's leader lists its members, itself included unless it escapes; other lists are empty.
   size_t leader = 0;
   std::vector<size_t> group;
 };

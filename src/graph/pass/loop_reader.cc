@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "graph/ir/intrinsic.h"
+#include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
 #include "graph/pass/fuse_operators.h"
 #include "loop/join_computes.h"
@@ -141,9 +142,7 @@ class LoopReader {
       values_[var.get()] = {Value::kNextCounter, 0, {}};
       return true;
     }
-    if (call->kind == CalleeKind::kPacked && call->callee == "tenon.append") {
-      return read_append(var, *call);
-    }
+    if (as_packed(binding.value, "tenon.append")) return read_append(var, *call);
     return call->kind == CalleeKind::kKernel && read_kernel(var, *call);
   }
 

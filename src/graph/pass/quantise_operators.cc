@@ -16,10 +16,6 @@ struct Quantised {
   Operand integers, scale, zero;  // zero may be absent
 };
 
-bool is_single(const TensorType& type) {
-  return product(type.dims.to_vector()).is_const(1);
-}
-
 // Whether a scale is far from where a product or quotient of two could leave the range of f32.
 bool is_moderate(double scale) {
   return scale >= 1e-10 && scale <= 1e10;
@@ -89,7 +85,7 @@ class Quantiser : public Rewriter {
 
   // Whether a sum of so many products of bytes, less zero points, fits i32.
   static bool sum_fits(const Dim& count) {
-    constexpr int64_t kMost = (int64_t{1} << 31) / (255 * 255);
+    constexpr int64_t kMost = (int64_t{1} << 31) / (255 * 255);  // 33,025
     return count.is_const() && *count.as_const() <= kMost;
   }
 
@@ -105,7 +101,7 @@ class Quantiser : public Rewriter {
   // An operand with parameters of one number.
   std::optional<Quantised> dequantised(const Operand& operand) {
     const Call* call = dequantisation(operand);
-    if (!call || !is_single(*known_tensor(call->args[1]))) return std::nullopt;
+    if (!call || !has_one_element(known_tensor(call->args[1])->dims)) return std::nullopt;
     return Quantised{call->args[0], as_number(call->args[1]), as_number(zero_of(*call))};
   }
 
@@ -122,7 +118,7 @@ class Quantiser : public Rewriter {
       integers = make(op::transpose, {integers}, attrs({{"perm", attr_ints(transpose->perm)}}));
       axis = transpose->perm[static_cast<size_t>(axis)];
     }
-    if (is_single(*known_tensor(call->args[1]))) {
+    if (has_one_element(known_tensor(call->args[1])->dims)) {
       return Quantised{integers, as_number(call->args[1]), as_number(zero)};
     }
     const int64_t rank = known_tensor(integers)->rank;

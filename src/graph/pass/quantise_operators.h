@@ -7,7 +7,7 @@
 //
 //   and the same for conv with constant weights. Both have 8 bits and parameters of one number;
 //   those of a matrix or of weights may be one per column or output channel. Sums that might not
-//   fit i32 stay floats: those of more than 33,025 products, or of a symbolic number.
+//   fit i32 stay floats: those of very many products, or of a symbolic number.
 // - An operator that only moves or selects elements moves the integers, if they are dequantised and
 //   quantised with the same parameters.
 // - Where all that is quantised is a sum of such products and dequantised operands, the constant

@@ -396,7 +396,7 @@ Handler set_form(Op& op, const Operands& o, const Instruction& in) {
   return Handler::SetElement;
 }
 
-// All three read an object; then a field's index.
+// Of get_tag, and of get_field and borrow_field, which also have a field's index.
 Handler field_form(Op& op, const Operands& o, const Instruction& in) {
   const bool is_tag = in.opcode() == Opcode::GetTag, borrows = in.opcode() == Opcode::BorrowField;
   const ValueRef& object = o.args.front();

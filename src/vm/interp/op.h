@@ -206,7 +206,7 @@ struct PackedSlot {
 // A unit's code, pre-decoded (decode.h). Ops and FunctionCodes stay in place when it is moved.
 struct DecodedCode {
   std::vector<FunctionCode> functions;  // at the same indices as in the unit
-  std::vector<Op> ops;                  // of all functions; 0 and 1 are the entry's
+  std::vector<Op> ops;                  // the entry's, then those of all functions
   std::vector<uint32_t> op_offsets;     // word offset of each op's instruction in its function
   std::vector<std::unique_ptr<OpData>> operands;
   std::vector<std::unique_ptr<Any>> values;  // written in the code as immediates, or None
