@@ -259,3 +259,17 @@ def closures(n: int) -> str:
         n, lambda i: f"%f{i}({i})", before=lambda i: f"  %f{i} = fn(%y: i64) -> i64 {{ add(%y, %v{i}) }}\n"
     )
     return function("%v0: i64", "i64", body)
+
+
+@SHAPES.register(compile=128)
+def sizes_by_folding(n: int) -> str:
+    """Each size is known once the one before is folded."""
+    steps = ["%m0 = match_elements(%c0, [s0])"]
+    for i in range(1, n):
+        steps += [
+            f"%f{i} = full(1, shape=[s{i - 1}])",
+            f"%c{i} = reduce_sum(%f{i}, axes=[0], keepdims=true)",
+            f"%m{i} = match_elements(%c{i}, [s{i}])",
+        ]
+    body = "\n  ".join(["%c0 = full(3, shape=[1])", *steps, f"full(1, shape=[s{n - 1}])"])
+    return f"fn @main(%x: tensor[q; i64]) -> tensor[rank=1; i64] {{\n  {body}\n}}\n"

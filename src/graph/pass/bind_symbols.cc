@@ -132,9 +132,9 @@ FunctionRef with_known_result(const FunctionRef& function) {
 }  // namespace
 
 Module bind_symbols(const Module& module, PassContext& cx) {
-  // A round per size that takes folding of the one before; Swin takes ROUNDS. What is left after so
-  // many stays symbolic, so that time is in proportion to the module's size.
-  constexpr int kMostRounds = 32;
+  // A round for each size that folding finds only after the one before; Swin takes 5. What is left
+  // after so many stays symbolic, so that the time is in proportion to the module's size.
+  constexpr int kMostRounds = 16;
   Module now = module;
   for (int round = 0; round < kMostRounds; ++round) {
     const Module bound = bind_once(now);
