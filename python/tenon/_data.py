@@ -89,19 +89,32 @@ class DataValue:
     def __hash__(self) -> int:
         if type(self)._arity == 0:
             return hash(type(self))  # which equals it
-        hashes: list[int] = []
+        done: list[int] = []  # of what no container holds yet
+        known: dict[Any, int] = {}
+        kept: list[Any] = []  # so that what the keys name stays
         pending: list[Any] = [self]
         while pending:
             value = pending.pop()
-            if isinstance(value, DataValue):
-                hashes.append(hash(type(value)))
-                pending += value.fields
-            elif type(value) is tuple:
-                hashes.append(len(value))
-                pending += value
+            if type(value) is _End:
+                kind, count = value.entry
+                whole = hash((kind, *done[len(done) - count :]))
+                del done[len(done) - count :]
+                done.append(whole)
+                known[value.key] = whole
+            elif isinstance(value, DataValue) and type(value)._arity == 0:
+                done.append(hash(type(value)))
+            elif isinstance(value, DataValue) or type(value) is tuple:
+                key, keeps_it = _identity(value)
+                if key in known:
+                    done.append(known[key])
+                    continue
+                kept.append(keeps_it)
+                items = value.fields if isinstance(value, DataValue) else value
+                pending.append(_End(key, (type(value), len(items))))
+                pending += reversed(items)
             else:
-                hashes.append(hash(value))
-        return hash(tuple(hashes))
+                done.append(hash(value))
+        return done[0]
 
     def __repr__(self) -> str:
         return _text(self)

@@ -449,6 +449,14 @@ def test_parts_that_values_share_are_pickled_and_compared_once(sharing):
         pickle.dumps(looped[0])
 
 
+def test_parts_that_values_share_are_hashed_once(sharing):
+    Leaf, Node = sharing.types.Leaf, sharing.types.Node
+    assert hash(shared_tree(sharing.types)) == hash(sharing["shared"](LEVELS))
+    one = Node(Leaf, 0, Leaf)
+    assert hash(Node(one, 1, one)) == hash(Node(Node(Leaf, 0, Leaf), 1, Node(Leaf, 0, Leaf)))
+    assert hash(Node(one, 1, Leaf)) != hash(Node(Leaf, 1, one))
+
+
 def test_errors_show_no_value_that_shares_parts_whole(sharing):
     tree = shared_tree(sharing.types)
     with pytest.raises(TypeError, match="a value of type rose is expected, not an object of type 'Node'"):
