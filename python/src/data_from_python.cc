@@ -1,4 +1,6 @@
+#include <atomic>
 #include <cmath>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -17,6 +19,21 @@ using tenon::detail::kNil;
 using tenon::detail::kNone;
 using tenon::detail::kSome;
 
+// An object, or a cell that Python has not looked into, that is converted as a value of the plan's
+// type, or of none that is known.
+struct Part {
+  const void* identity;
+  const DataPlan* plan;
+
+  bool operator==(const Part&) const = default;
+};
+struct PartHash {
+  size_t operator()(const Part& p) const {
+    const std::hash<const void*> hash;
+    return hash(p.identity) * 31 + hash(p.plan);
+  }
+};
+
 // A container whose items are being converted.
 struct Open {
   const DataPlan* plan;                                  // null where no type is known
@@ -24,6 +41,8 @@ struct Open {
   int64_t tag = -1;                                      // of a cell
   const std::vector<const DataPlan*>* fields = nullptr;  // of a cell
   nb::object mutable_container = {};                     // whose items they are, if it may change
+  const void* identity = nullptr;                        // see Part
+  nb::object shared = {};                                // keeps it, if it may be met again
   std::vector<Value> made = {};
 
   size_t size() const { return static_cast<size_t>(PyTuple_GET_SIZE(items.ptr())); }
@@ -34,12 +53,15 @@ struct Open {
   }
 };
 
+// What several containers hold is converted once, so that values which share parts take the time
+// and memory of what they are made of, however many paths lead to it.
 class Conversion {
  public:
   Value run(nb::handle object, const DataPlan* plan) {
     Value out;
     if (at_once(object, plan, &out)) return out;
-    for (;;) {
+    for (size_t steps = 1;; ++steps) {
+      if (steps % kStepsBetweenSignals == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
       Open& top = open_.back();
       if (const size_t i = top.made.size(); i < top.size()) {
         const nb::handle item = PyTuple_GET_ITEM(top.items.ptr(), static_cast<Py_ssize_t>(i));
@@ -49,6 +71,10 @@ class Conversion {
       }
       Value made = close(top);
       mutable_.erase(top.mutable_container.ptr());
+      if (top.shared.is_valid()) {
+        const Part part{top.identity, top.plan};
+        known_.emplace(part, Known{std::move(top.shared), Value::copy_of(made.any())});
+      }
       open_.pop_back();
       if (open_.empty()) return made;
       open_.back().made.push_back(std::move(made));
@@ -56,10 +82,30 @@ class Conversion {
   }
 
  private:
+  static constexpr size_t kStepsBetweenSignals = 1 << 12;
+
+  struct Known {
+    nb::object kept;  // so that nothing else gets the address
+    Value value;
+  };
+
+  bool is_known(const Part& part, Value* out) const {
+    if (known_.empty()) return false;
+    const auto known = known_.find(part);
+    if (known == known_.end()) return false;
+    *out = Value::copy_of(known->second.value.any());
+    return true;
+  }
+
   // Converts the object, or opens it as a container and returns false.
   bool at_once(nb::handle object, const DataPlan* plan, Value* out) {
+    if (is_known({object.ptr(), plan}, out)) return true;
     if (!plan) {
       if (is_data_value(object)) return data(object, nullptr, out);
+      if (is_list_or_tuple(object)) {
+        open({nullptr, items_of(object)}, object);
+        return false;
+      }
       *out = to_value(object);
       return true;
     }
@@ -95,9 +141,27 @@ class Conversion {
     return true;
   }
 
+  static bool is_list_or_tuple(nb::handle object) {
+    return PyTuple_CheckExact(object.ptr()) || PyList_CheckExact(object.ptr());
+  }
+
+  static nb::object items_of(nb::handle sequence) {
+    nb::object items = nb::steal(PySequence_Tuple(sequence.ptr()));
+    if (!items.is_valid()) throw nb::python_error();
+    return items;
+  }
+
+  static void set_shared(nb::handle object, Open* container) {
+    if (Py_REFCNT(object.ptr()) == 1) return;  // it is part of one container only
+    container->shared = nb::borrow(object);
+    container->identity = object.ptr();
+  }
+
   // Opens a container, which may not be among those that are open: only one that may change can
   // contain itself.
   void open(Open container, nb::handle object) {
+    // Other sequences may have other items the next time.
+    if (is_list_or_tuple(object)) set_shared(object, &container);
     if (!PyTuple_CheckExact(object.ptr())) {
       if (!mutable_.insert(object.ptr()).second) {
         throw nb::value_error((std::string("an object of type '") + Py_TYPE(object.ptr())->tp_name +
@@ -141,8 +205,7 @@ class Conversion {
   bool tuple(nb::handle object, const DataPlan& plan, Value* out) {
     PyObject* const o = object.ptr();
     if (!PyTuple_Check(o) && !PyList_Check(o)) fail(object, plan);
-    nb::object items = nb::steal(PySequence_Tuple(o));
-    if (!items.is_valid()) throw nb::python_error();
+    nb::object items = items_of(object);
     if (static_cast<size_t>(PyTuple_GET_SIZE(items.ptr())) != plan.parts.size()) {
       fail(object, plan, std::to_string(PyTuple_GET_SIZE(items.ptr())) + " items");
     }
@@ -159,8 +222,7 @@ class Conversion {
     if (!PySequence_Check(o) || PyUnicode_Check(o) || is_class(object)) {
       fail(object, plan);
     }
-    nb::object items = nb::steal(PySequence_Tuple(o));
-    if (!items.is_valid()) throw nb::python_error();
+    nb::object items = items_of(object);
     open({&plan, std::move(items)}, object);
     return false;
   }
@@ -196,18 +258,25 @@ class Conversion {
       check(tenon_cell_create(tag, nullptr, 0, out->out()));
       return true;
     }
+    Open container{.plan = plan, .items = {}, .tag = tag, .fields = fields};
     if (const nb::object held = held_by(object); !held.is_none()) {
       const UnopenedCell& cell = unopened(held);
       if (!plan || cell.plan == plan) {
         *out = Value::copy_of(cell.value.any());
         return true;
       }
+      // A value of another program: each cell becomes many instances when it is opened.
+      container.identity = cell.value.any().v.object;
+      if (is_known({container.identity, plan}, out)) return true;
+      container.shared = held;
+    } else {
+      set_shared(object, &container);
     }
-    nb::object items = opened(object);
-    if (fields && static_cast<size_t>(PyTuple_GET_SIZE(items.ptr())) != fields->size()) {
+    container.items = opened(object);
+    if (fields && container.size() != fields->size()) {
       throw nb::type_error("_fields has another number of fields than the constructor");
     }
-    open_.push_back({plan, std::move(items), tag, fields});
+    open_.push_back(std::move(container));
     return false;
   }
 
@@ -216,7 +285,7 @@ class Conversion {
     Value out;
     if (top.tag >= 0) {
       check(tenon_cell_create(top.tag, first, top.made.size(), out.out()));
-    } else if (top.plan->form != Form::kList) {
+    } else if (!top.plan || top.plan->form != Form::kList) {
       check(tenon_array_create(first, top.made.size(), out.out()));
     } else {
       check(tenon_cell_create(kNil, nullptr, 0, out.out()));
@@ -245,14 +314,9 @@ class Conversion {
       }
     }
     if (found.empty()) {
-      const nb::object value = is_data_value(object) && PyType_Check(object.ptr())
-                                   ? sole_value(object)
-                                   : nb::borrow(object);
-      const nb::object shown = nb::steal(PyObject_Repr(value.ptr()));
-      if (!shown.is_valid()) throw nb::python_error();
-      found = string_of(shown);
-      if (found.size() > 80)
-        found = std::string("an object of type '") + Py_TYPE(object.ptr())->tp_name + "'";
+      static constinit std::atomic<PyObject*> known = nullptr;
+      const nb::handle brief(attribute_of(kDataModule, "_brief", known));
+      found = string_of(brief(object));
     }
     text += ", not " + found;
     if (plan.form == Form::kData) text += ": " + plan.family->definition.text;
@@ -261,6 +325,7 @@ class Conversion {
 
   std::vector<Open> open_;
   std::unordered_set<PyObject*> mutable_;  // the containers of open_ that may change
+  std::unordered_map<Part, Known, PartHash> known_;
 };
 
 }  // namespace

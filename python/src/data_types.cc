@@ -220,7 +220,15 @@ void define_data(nb::module_& m) {
       nb::arg("value").none(), nb::arg("type"),
       "What a function of that result type returned, in Python.",
       nb::sig("def object(self, value: object, type: str) -> typing.Any"));
-  const nb::class_<UnopenedCell> held(m, "HeldCell", "A cell that a program returned.");
+  nb::class_<UnopenedCell> held(m, "HeldCell", "A cell that a program returned.");
+  held.def_prop_ro(
+      "key",
+      [](const UnopenedCell& cell) {
+        return nb::make_tuple(reinterpret_cast<uintptr_t>(cell.value.any().v.object),
+                              reinterpret_cast<uintptr_t>(cell.plan));
+      },
+      "The same for the same cell and type, while either lives.",
+      nb::sig("def key(self, /) -> tuple[int, int]"));
   m.def(
       "open_cell", [](nb::handle instance) { return opened(instance); }, nb::arg("instance"),
       "The fields of an instance of a constructor's class.",

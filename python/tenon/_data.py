@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _tenon
 
@@ -89,46 +89,35 @@ class DataValue:
     def __hash__(self) -> int:
         if type(self)._arity == 0:
             return hash(type(self))  # which equals it
-        hashes: list[int] = []
+        done: list[int] = []  # of what no container holds yet
+        known: dict[Any, int] = {}
+        kept: list[Any] = []  # so that what the keys name stays
         pending: list[Any] = [self]
         while pending:
             value = pending.pop()
-            if isinstance(value, DataValue):
-                hashes.append(hash(type(value)))
-                pending += value.fields
-            elif type(value) is tuple:
-                hashes.append(len(value))
-                pending += value
+            if type(value) is _End:
+                kind, count = value.entry
+                whole = hash((kind, *done[len(done) - count :]))
+                del done[len(done) - count :]
+                done.append(whole)
+                known[value.key] = whole
+            elif isinstance(value, DataValue) and type(value)._arity == 0:
+                done.append(hash(type(value)))
+            elif isinstance(value, DataValue) or type(value) is tuple:
+                key, keeps_it = _identity(value)
+                if key in known:
+                    done.append(known[key])
+                    continue
+                kept.append(keeps_it)
+                items = value.fields if isinstance(value, DataValue) else value
+                pending.append(_End(key, (type(value), len(items))))
+                pending += reversed(items)
             else:
-                hashes.append(hash(value))
-        return hash(tuple(hashes))
+                done.append(hash(value))
+        return done[0]
 
     def __repr__(self) -> str:
-        out: list[str] = []
-        pending: list[Any] = [self]
-        around: dict[int, None] = {}  # the ids of the lists that are being shown, in order
-        while pending:
-            value = pending.pop()
-            if isinstance(value, _Text):
-                out.append(value)
-                if isinstance(value, _EndOfList):
-                    around.popitem()
-            elif isinstance(value, DataValue):
-                out.append(type(value)._constructor)
-                if value.fields:
-                    _push(pending, "(", value.fields, ")")
-            elif type(value) is list and id(value) in around:
-                out.append("[...]")
-            elif type(value) is list:
-                around[id(value)] = None
-                _push(pending, "[", value, _EndOfList("]"))
-            elif type(value) is tuple:
-                _push(pending, "(", value, ",)" if len(value) == 1 else ")")
-            elif isinstance(value, bool):
-                out.append("true" if value else "false")
-            else:
-                out.append(repr(value))
-        return "".join(out)
+        return _text(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (_flat(self),)
@@ -143,6 +132,43 @@ class _Text(str):
 
 class _EndOfList(_Text):
     __slots__ = ()
+
+
+def _text(value: Any, most: int | None = None) -> str:
+    """As repr() shows it, without recursion; where that is longer than `most`, at least as much of its beginning."""
+    out: list[str] = []
+    pending: list[Any] = [value]
+    around: dict[int, None] = {}  # the ids of the lists that are being shown, in order
+    while pending and (most is None or len(out) <= most):
+        value = pending.pop()
+        if isinstance(value, _Text):
+            out.append(value)
+            if isinstance(value, _EndOfList):
+                around.popitem()
+        elif isinstance(value, DataValue):
+            out.append(type(value)._constructor)
+            if value.fields:
+                _push(pending, "(", value.fields, ")")
+        elif type(value) is list and id(value) in around:
+            out.append("[...]")
+        elif type(value) is list:
+            around[id(value)] = None
+            _push(pending, "[", value, _EndOfList("]"))
+        elif type(value) is tuple:
+            _push(pending, "(", value, ",)" if len(value) == 1 else ")")
+        elif isinstance(value, bool):
+            out.append("true" if value else "false")
+        else:
+            out.append(repr(value))
+    return "".join(out)
+
+
+def _brief(value: Any) -> str:
+    """The value in an error."""
+    value = _instance(value)
+    most = 80
+    shown = _text(value, most) if isinstance(value, (DataValue, list, tuple)) else repr(value)
+    return shown if len(shown) <= most else f"an object of type '{type(value).__name__}'"
 
 
 def _push(pending: list[Any], before: str, values: Any, after: str) -> None:
@@ -189,18 +215,23 @@ def _check_field(cls: type[DataValue], index: int, field: Any, wanted: str) -> N
             return
         except TypeError:
             pass
-    shown = repr(field)
-    if len(shown) > 80:
-        shown = f"an object of type '{type(field).__name__}'"
-    raise TypeError(f"a value of type {wanted} is expected for field {index} of {cls._constructor}, not {shown}: {cls._definition}")
+    raise TypeError(f"a value of type {wanted} is expected for field {index} of {cls._constructor}, not {_brief(field)}: {cls._definition}")
 
 
 def _number(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
+def _identity(value: Any) -> tuple[Any, Any]:
+    """What a container is, and what must be kept so that nothing else is it: a program's cell is the same in all
+    instances that nobody has looked into."""
+    held = value._held if isinstance(value, DataValue) else None
+    return (id(value), value) if held is None else (held.key, held)
+
+
 def _equal(a: Any, b: Any) -> bool:
     pending = [(a, b)]
+    compared: dict[tuple[Any, Any], tuple[Any, Any]] = {}  # by what they are: values may share parts
     while pending:
         a, b = pending.pop()
         a, b = _instance(a), _instance(b)
@@ -209,7 +240,10 @@ def _equal(a: Any, b: Any) -> bool:
         if isinstance(a, DataValue) or isinstance(b, DataValue):
             if type(a) is not type(b):
                 return False
-            pending += zip(a.fields, b.fields)
+            (of_a, kept_a), (of_b, kept_b) = _identity(a), _identity(b)
+            if (of_a, of_b) not in compared:
+                compared[of_a, of_b] = (kept_a, kept_b)
+                pending += zip(a.fields, b.fields)
         elif type(a) in (list, tuple) and type(a) is type(b):
             if len(a) != len(b):
                 return False
@@ -224,28 +258,52 @@ def _equal(a: Any, b: Any) -> bool:
     return True
 
 
+class _End(NamedTuple):
+    """Of the items of a container."""
+
+    key: Any
+    entry: tuple[Any, ...]
+
+
 def _flat(value: Any) -> list[Any]:
-    """The value without nesting: each container follows its items, as (kind, ..., count); other
-    values are ("value", value)."""
+    """The value without nesting: each container follows its items, as (kind, ..., count). A container that another one
+    holds, too, is there once, and then ("again", its place). Other values are ("value", value)."""
     out: list[Any] = []
+    places: dict[Any, int] = {}  # of containers; -1 before their end
+    kept: list[Any] = []  # so that what the keys name stays
     pending: list[Any] = [value]
     while pending:
-        value = _instance(pending.pop())
-        if isinstance(value, DataValue):
-            cls = type(value)
-            out.append(("data", cls._definition, cls._tag, len(value.fields)))
-            pending += value.fields
-        elif type(value) in (list, tuple):
-            out.append((type(value).__name__, len(value)))
-            pending += value
-        else:
+        value = pending.pop()
+        if type(value) is _End:
+            places[value.key] = len(out)
+            out.append(value.entry)
+            continue
+        value = _instance(value)
+        if not isinstance(value, DataValue) and type(value) not in (list, tuple):
             out.append(("value", value))
-    out.reverse()
+            continue
+        key, keeps_it = _identity(value)
+        if (place := places.get(key)) is not None:
+            if place < 0:
+                raise ValueError(f"an object of type '{type(value).__name__}' contains itself, which no value of a program does")
+            out.append(("again", place))
+            continue
+        places[key] = -1
+        kept.append(keeps_it)
+        if isinstance(value, DataValue):
+            items = value.fields
+            entry: tuple[Any, ...] = ("data", type(value)._definition, type(value)._tag, len(items))
+        else:
+            items = tuple(value)
+            entry = (type(value).__name__, len(items))
+        pending.append(_End(key, entry))
+        pending += reversed(items)
     return out
 
 
 def _unpickled(flat: list[Any]) -> Any:
-    done: list[Any] = []
+    done: list[Any] = []  # what no container holds yet
+    made: list[Any] = []  # of each entry
 
     def items(count: int) -> list[Any]:
         taken = done[len(done) - count :]
@@ -261,8 +319,11 @@ def _unpickled(flat: list[Any]) -> Any:
             done.append(items(rest[0]))
         elif kind == "tuple":
             done.append(tuple(items(rest[0])))
+        elif kind == "again":
+            done.append(made[rest[0]])
         else:
             done.append(rest[0])
+        made.append(done[-1])
     return done[0]
 
 

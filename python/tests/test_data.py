@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -362,6 +363,125 @@ def test_values_can_be_keys_pickled_and_copied(trees):
     assert pickle.loads(pickle.dumps(rose)) == rose
     with pytest.raises(TypeError, match="unhashable"):
         hash(rose)
+
+
+LEVELS = 60
+
+
+def shared_tree(types):
+    tree = types.Leaf
+    for i in range(LEVELS):
+        tree = types.Node(tree, i, tree)
+    return tree
+
+
+SHARED = TREES + """
+fn @shared(%n: i64) -> tree[i64] {
+  %made = loop (%i: i64 = 0, %t: tree[i64] = Leaf) while { less(%i, %n) } {
+    %next = add(%i, 1)
+    %both = Node(%t, %i, %t)
+    (%next, %both)
+  }
+  %made.1
+}
+fn @rose_depth(%r: rose, %n: i64) -> i64 {
+  match %r {
+    Rose(_, %below) => {
+      match %below {
+        Nil => { %n }
+        Cons(%first, _) => {
+          %m = add(%n, 1)
+          @rose_depth(%first, %m)
+        }
+      }
+    }
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def sharing():
+    return tenon.compile(tenon.ir.parse(SHARED))
+
+
+def test_parts_that_values_share_are_passed_once(trees, sharing):
+    assert sharing["depth"](shared_tree(sharing.types), 0) == LEVELS
+    made = sharing["shared"](LEVELS)
+    assert sharing["depth"](made, 0) == LEVELS
+    assert trees["depth"](made, 0) == LEVELS  # another program, which opens it
+    assert trees["depth"](made, 0) == LEVELS
+    rose = sharing.types.Rose(0, [])
+    for i in range(LEVELS):
+        below = [rose, rose]
+        rose = sharing.types.Rose(i, below)
+    assert sharing["rose_depth"](rose, 0) == LEVELS
+    untyped = tenon.Function(lambda value: value)
+    assert untyped(rose).tag == 0
+
+
+def test_a_list_that_changed_between_calls_is_passed_as_it_is(sharing):
+    Rose = sharing.types.Rose
+    below = []
+    rose = Rose(1, [Rose(2, below), Rose(2, below)])
+    assert sharing["rose_depth"](rose, 0) == 1
+    below.append(Rose(3, []))
+    assert sharing["rose_depth"](rose, 0) == 2
+
+
+def test_the_same_object_may_be_of_several_types():
+    exe = tenon.compile(tenon.ir.parse("fn @main(%t: ((f32, f32), (f64, f64))) -> ((f32, f32), (f64, f64)) { %t }"))
+    both = (0.1, 1.0)
+    assert exe((both, both)) == ((float(np.float32(0.1)), 1.0), (0.1, 1.0))
+
+
+def test_parts_that_values_share_are_pickled_and_compared_once(sharing):
+    for value in (shared_tree(sharing.types), sharing["shared"](LEVELS)):
+        data = pickle.dumps(value)
+        assert len(data) < 100 * LEVELS
+        again = pickle.loads(data)
+        assert again._0 is again._2
+        assert again == value and again == shared_tree(sharing.types)
+        assert again != again._0 and again != sharing.types.Node(again._0, -1, again._2)
+    looped = []
+    looped.append(sharing.types.Rose(1, looped))
+    with pytest.raises(ValueError, match="contains itself"):
+        pickle.dumps(looped[0])
+
+
+def test_parts_that_values_share_are_hashed_once(sharing):
+    Leaf, Node = sharing.types.Leaf, sharing.types.Node
+    assert hash(shared_tree(sharing.types)) == hash(sharing["shared"](LEVELS))
+    one = Node(Leaf, 0, Leaf)
+    assert hash(Node(one, 1, one)) == hash(Node(Node(Leaf, 0, Leaf), 1, Node(Leaf, 0, Leaf)))
+    assert hash(Node(one, 1, Leaf)) != hash(Node(Leaf, 1, one))
+
+
+def test_errors_show_no_value_that_shares_parts_whole(sharing):
+    tree = shared_tree(sharing.types)
+    with pytest.raises(TypeError, match="a value of type rose is expected, not an object of type 'Node'"):
+        sharing["rose_depth"](tree, 0)
+    with pytest.raises(TypeError, match="for field 0 of Rose, not an object of type 'list'"):
+        sharing.types.Rose([tree], [])
+
+
+def test_signals_end_the_conversion_of_a_large_value(trees):
+    class Rings(Exception):
+        pass
+
+    def ring(*_):
+        raise Rings
+
+    large = [0] * 3_000_000 + [2**64]
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        with pytest.raises(Rings) as raised:
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            trees["total"](large, 0)
+        assert raised.value.__context__ is None  # not after the last element was refused
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_cell_with_a_wrong_tag_is_an_error(trees):

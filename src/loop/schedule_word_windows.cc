@@ -292,9 +292,14 @@ class WordWindowSchedule {
       all.push_back(let(sum_, total, store_results(after_, at)));
       return seq(all);
     }));
-    StmtRef places = for_loop(place_.var, index(0), dim_value(place_.extent), ForKind::kSerial,
-                              alloc(fresh, seq(step)));
-    return alloc(window, seq({seq(begin), places}));
+    // Without a place, none of the bytes need exist.
+    const ExprRef number_of_places = dim_value(place_.extent);
+    const StmtRef before = place_.extent.as_const().value_or(0) > 0
+                               ? seq(begin)
+                               : if_then(less(index(0), number_of_places), seq(begin));
+    StmtRef places =
+        for_loop(place_.var, index(0), number_of_places, ForKind::kSerial, alloc(fresh, seq(step)));
+    return alloc(window, seq({before, places}));
   }
 
   // What `body` makes of `e`; where `e` is a choice that is one for all channels, it is made once,

@@ -38,6 +38,8 @@ std::string prefix_of(std::string path, int number = 1) {
 
 Imports::Imports(const std::string& root, std::vector<std::string> paths)
     : paths_(std::move(paths)) {
+  // The standard library's prefixes are its own, whatever is imported first.
+  for (const std::string& name : std_names()) prefixes_.insert(prefix_of(name));
   root_.path = root_.shown = root;
   root_.folder = fs::path(root).parent_path().string();
 }
