@@ -73,9 +73,17 @@ vm::WeightSource weight_source(const std::string& path, const WorkLimits& limits
   if (path.empty()) return {};
   WorkBudget budget(limits, "reading", path);
   const WorkBudget::Scope scope(&budget);
-  return [file = std::make_shared<const graph::WeightFile>(path)](std::string_view name) {
-    return file->find(name);
-  };
+  auto file = std::make_shared<const graph::WeightFile>(path);
+  if (file->tensors().empty()) return {};
+  return [file](std::string_view name) { return file->find(name); };
+}
+
+void refuse_unused_weights(const vm::Unit& unit, const std::string& name) {
+  const auto is_late = [](const vm::Constant& constant) { return constant.late.has_value(); };
+  if (std::ranges::any_of(unit.constants, is_late)) return;
+  throw Error(ErrorKind::Usage, cat("--weights has no effect on ", printable(name)))
+      .found("an executable that leaves out no weights")
+      .help("leave out --weights, or compile the file with --external-weights");
 }
 
 namespace {
@@ -188,6 +196,7 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
   }
   if (file.source.kind == driver::SourceKind::Executable) {
     load_into(&file, load, [&] { return vm::Program::load_file(file.source.bytes, load); });
+    if (options.weights) refuse_unused_weights(file.program->unit(), file.source.name);
     if (options.must_be_compiled) check_compiled(file, options);
     return file;
   }
@@ -206,6 +215,7 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
     file.compile_seconds = seconds_since(start);
   }
   load_into(&file, load, [&] { return vm::Program::from_unit(std::move(unit), load); });
+  if (options.weights) refuse_unused_weights(file.program->unit(), file.source.name);
   return file;
 }
 

@@ -60,8 +60,12 @@ struct OpenOptions {
 inline constexpr char kWeightsHelp[] =
     "safetensors file with the weights that an executable leaves out\n"
     "(`tenon compile --external-weights`)";
-// An empty source for an empty path. Reading the file is held to the limits.
+// An empty source for an empty path, and for a file without weights, which is what
+// --external-weights writes for a program that has no large constants. Reading the file is held to
+// the limits.
 vm::WeightSource weight_source(const std::string& path, const WorkLimits& limits = {});
+// Throws Usage unless the executable leaves out weights.
+void refuse_unused_weights(const vm::Unit& unit, const std::string& name);
 
 // Whether the bytecode of a unit that can be loaded runs as bytecode here because all machine code
 // in the unit is for other CPUs than one with the features `available` (of choose_kernels).
