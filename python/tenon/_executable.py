@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from . import _compiler, _files, _memory, _submit, _tenon, _threads
+from . import _compiler, _errors, _files, _memory, _submit, _tenon, _threads
 from ._custom import load_libraries, one_or_several
 from ._data import Types
 from ._errors import UsageError
@@ -351,10 +351,10 @@ def load(
 
     With ``untrusted``, nothing of the file runs natively: its kernels are compiled anew from the computes in it
     (``keep_computes``), and only functions that are meant for files may be called. ``weights`` maps names to the
-    tensors that the file leaves out, or is the file that ``Executable.save`` wrote them to, or an ``.npz`` file.
-    ``custom`` names libraries (``libtenon_NAME.so``) with functions that the file calls. ``name`` stands for the program
-    in errors, by default its path. ``deadline`` (seconds) and ``memory`` (bytes, by default the machine's) limit the
-    loading.
+    tensors that the file leaves out, and perhaps others, or is the file that ``Executable.save`` wrote them to, or an
+    ``.npz`` file; they are refused where the file leaves out none. ``custom`` names libraries (``libtenon_NAME.so``) with
+    functions that the file calls. ``name`` stands for the program in errors, by default its path. ``deadline`` (seconds)
+    and ``memory`` (bytes, by default the machine's) limit the loading.
     """
     if untrusted:
         _compiler._load()  # it compiles the kernels
@@ -369,7 +369,14 @@ def load(
         path = os.fspath(path)  # a TypeError says what it must be
         program = _tenon.Program.load(path, untrusted, *limits, given, name)
         name = name or os.fsdecode(path)
-    return Executable(program, name, untrusted=untrusted, weights=given)
+    loaded = Executable(program, name, untrusted=untrusted, weights=given)
+    if given and not any(constant["late"] for constant in loaded.stats()["constants"]):
+        raise _errors.usage(
+            f"weights has no effect on {name or 'the program'}",
+            found="a file that leaves out no weights",
+            help="leave out weights, or save the file with external_weights",
+        )
+    return loaded
 
 
 def _weights_of(weights: Mapping[str, Any] | str | os.PathLike[str], limits: dict[str, int]) -> dict[str, Any]:

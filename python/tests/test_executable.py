@@ -509,6 +509,15 @@ def test_saving_keeps_what_a_file_and_its_readers_rely_on(add, tmp_path):
     assert (tmp_path / "-").read_bytes() == add.to_bytes()
 
 
+def test_weights_for_a_file_that_leaves_out_none_are_refused(add, x, tmp_path):
+    with pytest.raises(tenon.UsageError, match="weights has no effect on whole.tnx") as caught:
+        tenon.load(add.to_bytes(), weights={"w": x}, name="whole.tnx")
+    assert caught.value.found == "a file that leaves out no weights"
+    path, weights = tmp_path / "add.tnx", tmp_path / "none.safetensors"
+    add.save(path, external_weights=weights)  # no constant is large: there are no weights in it
+    assert tenon.load(path, weights=weights)(x, x).tolist() == [0, 2, 4, 6]
+
+
 def test_reading_weights_is_limited(tmp_path):
     text = 'const "w" = late tensor[2; f32]\nfunc @main() -> tensor[2; f32] {\n  ret #0\n}\n'
     program = tmp_path / "late.tnx"

@@ -123,6 +123,7 @@ std::future<void> start_worker(const std::function<void()>& work, int concurrenc
 // What is measured. Times are in milliseconds.
 struct Measured {
   std::string file, code;
+  bool lacks_code = false;
   int threads = 0, concurrency = 0;
   double compile = 0, load = 0, prepare = 0, first_call = 0;
   Latencies calls;
@@ -167,6 +168,7 @@ void Measured::print() const {
     std::printf("%-13s %s\n", name, time_text(ms).c_str());
   };
   if (!code.empty()) std::printf("code for      %s\n", code.c_str());
+  if (lacks_code) std::printf("%s\n", kLacksCode);
   if (compile > 0) time_line("compile", compile);
   time_line("load", load);
   time_line("prepare", prepare);
@@ -264,6 +266,7 @@ struct BenchCommand : CallFlags {
     Measured measured;
     measured.file = file;
     measured.code = program.code;
+    measured.lacks_code = program.lacks_code;
     measured.threads = threads > 0 ? threads : available_threads();
     measured.concurrency = concurrency;
     measured.compile = program.compile_seconds * 1000;

@@ -113,14 +113,14 @@ CLI::Validator not_negative() {
       "");
 }
 
-void add_mode(CLI::App* command, Mode& mode, CompileFlags& flags) {
+CLI::Option* add_mode(CLI::App* command, Mode& mode, CompileFlags& flags) {
   const auto set = [&mode, &flags](const std::string& name) {
     mode = name == kInterpret  ? Mode::Interpret
            : name == kBytecode ? Mode::Bytecode
                                : Mode::Compiled;
     if (mode != Mode::Interpret) flags.options.mode = name;
   };
-  command
+  return command
       ->add_option_function<std::string>(
           "--mode", set,
           "compiled: machine code where the program has control flow; bytecode;\n"

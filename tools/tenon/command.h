@@ -58,7 +58,7 @@ enum class Mode : uint8_t { Compiled, Bytecode, Interpret };
 inline constexpr char kCompiled[] = "compiled", kBytecode[] = "bytecode",
                       kInterpret[] = "interpret";
 // Also sets the option of that name.
-void add_mode(CLI::App* command, Mode& mode, CompileFlags& flags);
+CLI::Option* add_mode(CLI::App* command, Mode& mode, CompileFlags& flags);
 // --rtol and --atol.
 std::vector<CLI::Option*> add_criterion(CLI::App* command, Criterion* criterion);
 

@@ -193,7 +193,10 @@ Verified verify(const driver::Source& source, const vm::WeightSource& weights,
   WorkBudget budget(limits, "verifying", source.name);
   const WorkBudget::Scope scope(&budget);
   vm::LoadedUnit loaded = load_unit(source);
-  if (weights) vm::bind_late_constants(loaded.unit, weights, source.name);
+  if (weights) {
+    refuse_unused_weights(loaded.unit, source.name);
+    vm::bind_late_constants(loaded.unit, weights, source.name);
+  }
   for (const vm::SectionEntry& section : loaded.table.entries) {
     detail(cat("  ", vm::section_name(section), ": ", bytes_text(section.size), " at ",
                hex(section.offset)));

@@ -121,6 +121,7 @@ void inspect_code(const vm::Unit& unit) {
     print_line(cat("native code for ", target.triple, ", ", target.cpu,
                    &target == taken ? ": this machine takes it" : ""));
   }
+  if (lacks_code(unit)) print_line(kLacksCode);
   if (!unit.computes.empty()) {
     print_line("computes of its kernels, for untrusted loads and other machines");
   }

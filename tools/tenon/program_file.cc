@@ -6,6 +6,7 @@
 
 #include "codegen/bytecode/data_types.h"
 #include "codegen/bytecode/emit.h"
+#include "codegen/llvm/emit.h"
 #include "codegen/llvm/target.h"
 #include "driver/compile_kernels.h"
 #include "driver/functions.h"
@@ -72,16 +73,28 @@ vm::WeightSource weight_source(const std::string& path, const WorkLimits& limits
   if (path.empty()) return {};
   WorkBudget budget(limits, "reading", path);
   const WorkBudget::Scope scope(&budget);
-  return [file = std::make_shared<const graph::WeightFile>(path)](std::string_view name) {
-    return file->find(name);
-  };
+  auto file = std::make_shared<const graph::WeightFile>(path);
+  if (file->tensors().empty()) return {};
+  return [file](std::string_view name) { return file->find(name); };
+}
+
+void refuse_unused_weights(const vm::Unit& unit, const std::string& name) {
+  const auto is_late = [](const vm::Constant& constant) { return constant.late.has_value(); };
+  if (std::ranges::any_of(unit.constants, is_late)) return;
+  throw Error(ErrorKind::Usage, cat("--weights has no effect on ", printable(name)))
+      .found("an executable that leaves out no weights")
+      .help("leave out --weights, or compile the file with --external-weights");
 }
 
 namespace {
 
+bool calls_kernels(const vm::Unit& unit) {
+  return std::ranges::any_of(unit.packed, &vm::PackedName::kernel);
+}
+
 // What the kernels of a program were compiled for, unless loading compiled them.
 std::string code_of(const vm::Program& program, const vm::ProgramOptions& options) {
-  if (std::ranges::none_of(program.unit().packed, &vm::PackedName::kernel)) return "";
+  if (!calls_kernels(program.unit())) return "";
   const vm::KernelTarget* taken = vm::choose_kernels(program.unit(), options.cpu_features);
   return taken ? printable(taken->cpu) : "";
 }
@@ -94,6 +107,8 @@ void load_into(ProgramFile* file, const vm::ProgramOptions& options, const Load&
   file->program = load();
   file->load_seconds = seconds_since(start);
   if (!file->source.is_graph()) file->code = code_of(*file->program, options);
+  file->lacks_code = options.trusted && !options.bytecode_only &&
+                     lacks_code(file->program->unit(), options.cpu_features);
   for (const PhaseTimes::Row& phase : phases.rows()) {
     if (phase.name != driver::kCompileKernelsPhase) continue;
     const std::vector<vm::PackedName>& functions = file->program->unit().packed;
@@ -132,7 +147,29 @@ graph::Module with_only_export(const graph::Module& module, const std::string& n
   return graph::make_module(functions, module->kernels, module->adts);
 }
 
+// Refuses --mode compiled for bytecode that would run as such.
+void check_compiled(const ProgramFile& file, const OpenOptions& options) {
+  const vm::Program& program = *file.program;
+  if (program.compiled() ||
+      !codegen::can_compile_bytecode(program.unit(), codegen::host_target())) {
+    return;
+  }
+  Error error(ErrorKind::Usage, cat("--mode compiled: ", printable(file.source.name),
+                                    " has no machine code for its functions that can run here"));
+  if (!options.trusted) {
+    throw error.help("an untrusted file's native code is ignored: leave out --mode compiled");
+  }
+  throw error.help(
+      "compile it for this machine, or leave out --mode compiled to run them as bytecode");
+}
+
 }  // namespace
+
+bool lacks_code(const vm::Unit& unit, const std::optional<std::vector<std::string>>& available) {
+  const bool can_be_loaded = !calls_kernels(unit) || !unit.computes.empty();
+  return can_be_loaded && !unit.kernels.empty() && !vm::choose_kernels(unit, available) &&
+         codegen::can_compile_bytecode(unit, codegen::host_target());
+}
 
 ProgramFile open_program(driver::Source source, const CompileFlags& flags,
                          const OpenOptions& options) {
@@ -159,6 +196,8 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
   }
   if (file.source.kind == driver::SourceKind::Executable) {
     load_into(&file, load, [&] { return vm::Program::load_file(file.source.bytes, load); });
+    if (options.weights) refuse_unused_weights(file.program->unit(), file.source.name);
+    if (options.must_be_compiled) check_compiled(file, options);
     return file;
   }
   vm::Unit unit;
@@ -176,6 +215,7 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
     file.compile_seconds = seconds_since(start);
   }
   load_into(&file, load, [&] { return vm::Program::from_unit(std::move(unit), load); });
+  if (options.weights) refuse_unused_weights(file.program->unit(), file.source.name);
   return file;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct ProgramFile {
   // Kernels that were compiled from a file's computes while it was loaded count as compiled.
   double compile_seconds = 0, load_seconds = 0;
   std::string code;  // of an executable: what its kernels were compiled for; empty if it has none
+  bool lacks_code = false;  // as the function of that name says
 
   FunctionSignature signature(const std::string& function) const;
 };
@@ -48,6 +50,7 @@ struct OpenOptions {
   bool trusted = true;            // the loader's policy for bytecode (ProgramOptions)
   WorkLimits limits = {};         // apply to compiling a file, and to loading one
   vm::WeightSource weights = {};  // for the constants that an executable leaves out
+  bool must_be_compiled = false;  // refuses an executable whose functions would run as bytecode
   // The only function of a model or program that will be called, so that others needn't be
   // compiled; empty for all of them.
   std::string function = {};
@@ -57,8 +60,18 @@ struct OpenOptions {
 inline constexpr char kWeightsHelp[] =
     "safetensors file with the weights that an executable leaves out\n"
     "(`tenon compile --external-weights`)";
-// An empty source for an empty path. Reading the file is held to the limits.
+// An empty source for an empty path, and for a file without weights, which is what
+// --external-weights writes for a program that has no large constants. Reading the file is held to
+// the limits.
 vm::WeightSource weight_source(const std::string& path, const WorkLimits& limits = {});
+// Throws Usage unless the executable leaves out weights.
+void refuse_unused_weights(const vm::Unit& unit, const std::string& name);
+
+// Whether the bytecode of a unit that can be loaded runs as bytecode here because all machine code
+// in the unit is for other CPUs than one with the features `available` (of choose_kernels).
+bool lacks_code(const vm::Unit& unit,
+                const std::optional<std::vector<std::string>>& available = {});
+inline constexpr char kLacksCode[] = "no code for this CPU: functions run as bytecode";
 
 // Loads or compiles a file, and reports kernels that it compiles from a file's computes. Throws
 // Usage for weights that a model or program in text has no use for, and for one that is untrusted.

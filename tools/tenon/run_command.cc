@@ -32,6 +32,7 @@ namespace {
 
 struct RunCommand : CallFlags {
   Mode mode = Mode::Compiled;
+  const CLI::Option* mode_option = nullptr;
   bool compares = false;  // with the interpreted graph
   std::string expect, save_values;
   ShowFlags show;
@@ -133,6 +134,7 @@ struct RunCommand : CallFlags {
     if (mode == Mode::Interpret) return open_graph(std::move(source), flags, limit_flags.work());
     OpenOptions options = open_options();
     options.function = function;
+    options.must_be_compiled = mode == Mode::Compiled && mode_option->count() > 0;
     return open_program(std::move(source), flags, options);
   }
 
@@ -170,6 +172,7 @@ struct RunCommand : CallFlags {
     if (program.program) {
       detail(cat(file, ": loaded in ", static_cast<int64_t>(program.load_seconds * 1000), " ms",
                  program.code.empty() ? "" : cat(", code for ", program.code)));
+      if (program.lacks_code) detail(cat(file, ": ", kLacksCode));
     }
     const auto start = std::chrono::steady_clock::now();
     try {
@@ -387,7 +390,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
       "folder with output_0.pb, ... or NAME.npy, or a .npz file: compare; exit code 1\n"
       "if they differ");
   state->tolerances = add_criterion(command, &state->criterion);
-  add_mode(command, state->mode, state->flags);
+  state->mode_option = add_mode(command, state->mode, state->flags);
   command
       ->add_option_function<std::string>(
           "--compare", [compares = &state->compares](const std::string&) { *compares = true; },

@@ -121,6 +121,10 @@ bool holds(const std::vector<Error>& errors, const Error& wanted) {
   });
 }
 
+int64_t first_line(const std::vector<Error>& errors) {
+  return errors.empty() ? 0 : errors.front().span().line;
+}
+
 }  // namespace
 
 // The function as its text says, or null and the errors.
@@ -152,16 +156,15 @@ void Parser::add_function(const Item& item, const Signature& s, Map<String, Func
     out->set(String(name), whole);
     return;
   }
-  add_of_each_rank(item, s, unknown, std::move(errors), out);
+  add_of_each_rank(item, s, unknown, out);
 }
 
 void Parser::add_of_each_rank(const Item& item, const Signature& s,
-                              const std::vector<size_t>& unknown, std::vector<Error> errors,
-                              Map<String, FunctionRef>* out) {
+                              const std::vector<size_t>& unknown, Map<String, FunctionRef>* out) {
   const std::string name = full_name(item.name);
   const int64_t most = ranks_of_each(unknown.size());
   std::set<Ranks> clones;
-  std::optional<std::vector<Error>> at_every_rank;
+  std::optional<std::vector<Error>> at_every_rank, furthest;
   for (Ranks ranks(unknown.size(), 0);;) {
     Signature one = s;
     one.attrs.set(kExportAttr, Any(false));
@@ -185,15 +188,16 @@ void Parser::add_of_each_rank(const Item& item, const Signature& s,
     } else {
       if (!at_every_rank) at_every_rank = found;
       std::erase_if(*at_every_rank, [&](const Error& e) { return !holds(found, e); });
-      if (found.size() < errors.size()) errors = std::move(found);
+      if (!furthest || first_line(found) > first_line(*furthest)) furthest = std::move(found);
     }
     size_t i = ranks.size();
     while (i > 0 && ++ranks[i - 1] == most) ranks[--i] = 0;
     if (i == 0) break;
   }
   if (clones.empty()) {
-    // The rank has nothing to do with what is wrong at each.
-    if (!at_every_rank->empty()) errors = std::move(*at_every_rank);
+    // The rank has nothing to do with what is wrong at each. Otherwise the rank that was meant is
+    // likely the one with which most of the body has a meaning.
+    std::vector<Error>& errors = at_every_rank->empty() ? *furthest : *at_every_rank;
     for (Error& error : errors) errors_.push_back(std::move(error));
     if (errors_.size() >= kMaxErrors) throw Enough{};
     throw Lost{};

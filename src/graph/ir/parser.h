@@ -242,7 +242,7 @@ class Parser {
   void add_function(const Item& item, const Signature& s, Map<String, FunctionRef>* out);
   FunctionRef tried(const Item& item, const Signature& s, std::vector<Error>* errors);
   void add_of_each_rank(const Item& item, const Signature& s, const std::vector<size_t>& unknown,
-                        std::vector<Error> errors, Map<String, FunctionRef>* out);
+                        Map<String, FunctionRef>* out);
 
   // ---- arguments, variables and globals (parse_expr.cc) ----
   struct Postponed {

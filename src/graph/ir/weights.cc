@@ -60,7 +60,7 @@ const char* name_of(DataType dtype) {
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
   throw Error(ErrorKind::Damaged, cat(path, " is not a weight file"))
       .found(what)
-      .expected("safetensors, as the printer writes it");
+      .expected("a .safetensors file, or the .weights file of a program in text");
 }
 
 using nlohmann::json;
