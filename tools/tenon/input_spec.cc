@@ -171,7 +171,10 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
       random_at.push_back(i);
       continue;
     } else {
-      throw Error(ErrorKind::Usage, cat("input '", param.name, "' is not given"))
+      Error error(ErrorKind::Usage, cat("input '", param.name, "' is not given"));
+      const std::string contents = store ? store->contents() : "";
+      if (!contents.empty()) error.found(contents);
+      throw error
           .expected(
               cat(vm::to_text(param.type), store ? cat(", in ", store->places(param.name, i)) : ""))
           .help(cat("--input ", param.name, "=", example_of(param.type), ", --input ", param.name,

@@ -142,8 +142,9 @@ Tensor read_npy(ByteSource& in) {
   const std::string& path = in.name();
   char start[12] = {};
   constexpr size_t kShortest = 10;  // version 1, in which the header's length has 2 bytes, not 4
-  if (in.read(start, kShortest) < kShortest ||
-      !std::string_view(start, kShortest).starts_with(kMagic)) {
+  const size_t begun = in.read(start, kShortest);
+  if (begun == 0) damaged(path, "it is empty");
+  if (begun < kShortest || !std::string_view(start, kShortest).starts_with(kMagic)) {
     damaged(path, "it has the wrong magic number");
   }
   const int version = start[kMagic.size()];

@@ -248,8 +248,10 @@ struct RunCommand : CallFlags {
     if (store.numbered() > 0) return store;
     for (size_t i = 0; i < names.size(); ++i) {
       if (store.holds(names[i], i)) continue;
-      throw Error(ErrorKind::Usage, cat("--expect: ", expect, " has no output '", names[i], "'"))
-          .expected(store.places(names[i], i));
+      Error error(ErrorKind::Usage, cat("--expect: ", expect, " has no output '", names[i], "'"));
+      const std::string contents = store.contents();
+      if (!contents.empty()) error.found(contents);
+      throw error.expected(store.places(names[i], i));
     }
     return store;
   }

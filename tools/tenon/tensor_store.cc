@@ -63,7 +63,6 @@ class NpzFile {
                       : cat("one, or FILE.npz:NAME with NAME one of ", join_some(names())));
   }
 
- private:
   // In the archive's order.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
@@ -71,6 +70,7 @@ class NpzFile {
     return names;
   }
 
+ private:
   [[noreturn]] void refuse(const std::string& name) const {
     const std::vector<std::string> all = names();
     Error error(ErrorKind::Usage,
@@ -209,6 +209,12 @@ std::string TensorStore::places(const std::string& name, size_t index) const {
   const Candidates places = candidates(name, index);
   const std::string folder = archive_ ? cat(path_, ":") : "";
   return cat(folder, places.by_position, " or ", folder, places.by_name);
+}
+
+std::string TensorStore::contents() const {
+  if (!archive_) return "";
+  const std::vector<std::string> names = archive_->names();
+  return cat(printable(path_), " has ", names.empty() ? "no arrays" : join_some(names));
 }
 
 size_t TensorStore::numbered() const {

@@ -36,6 +36,8 @@ class TensorStore {
                                 const vm::SignatureType& type) const;
   // The places where it looks, for errors: "d/input_0.pb or d/x.npy".
   std::string places(const std::string& name, size_t index) const;
+  // The arrays of an .npz file, for errors: "F.npz has a, b"; empty for a folder.
+  std::string contents() const;
   // How many tensors it has by position.
   size_t numbered() const;
 

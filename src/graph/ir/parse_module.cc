@@ -110,7 +110,10 @@ std::vector<Parser::Item> Parser::items(bool kernels_only) {
       } else if (accept_word("fn") || accept_word("kernel") || accept_word("compute")) {
         item.name = expect_kind(TokenKind::kGlobal, "a name such as @main");
       } else {
-        Error e = error_at(peek(), "an item of a module is missing", "fn, kernel, compute or type");
+        const char* items = out.empty()
+                                ? "import, fn, kernel, compute or type"  // imports are first
+                                : "fn, kernel, compute or type";
+        Error e = error_at(peek(), "an item of a module is missing", items);
         suggest(&e, peek().text, {std::begin(kItems), std::end(kItems)});
         throw e;
       }

@@ -155,7 +155,7 @@ void fail_size_overflow(int64_t a, int64_t b) {
 
 [[gnu::cold]] void Dispatch::fail_packed(const PackedSlot& slot) {
   Error error = take_error();
-  error.frame(cat(slot.kernel ? "in kernel " : "in packed function ", printable(slot.name)));
+  error.frame(cat(slot.kernel ? "kernel " : "packed function ", printable(slot.name)));
   throw error;
 }
 

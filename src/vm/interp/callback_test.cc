@@ -333,7 +333,7 @@ TEST(Errors, CarryFunctionSpanAndInstruction) {
   Machine m(program_of(assemble(kProgram), host()));
   std::string error = failure_of([&] { m.call("through_host", 2, "x"); });
   EXPECT_THAT(error, HasSubstr("argument 1"));
-  EXPECT_THAT(error, HasSubstr("in packed function host.call"));
+  EXPECT_THAT(error, HasSubstr("packed function host.call"));
   EXPECT_THAT(error, HasSubstr("through_host at main.tn:9:1 (/node), instruction 1: call_packed"));
 }
 
@@ -657,7 +657,7 @@ TEST(Kernels, ALoopThatThrowsIsAnErrorOfTheKernel) {
   std::string error = failure_of([&] { m.call("workspaces", 100); });
   set_thread_team(nullptr);
   EXPECT_THAT(error, HasSubstr("out of memory"));
-  EXPECT_THAT(error, HasSubstr("in kernel workspaces"));
+  EXPECT_THAT(error, HasSubstr("kernel workspaces"));
 }
 
 TEST(Kernels, AsValuesOutliveTheirProgram) {

@@ -195,7 +195,7 @@ TEST(Concurrent, TheLowestCallsErrorWins) {
   Machine m(program, kLimits, kTwo);
   const std::string failure = failure_of([&] { m.call("many", 0); });
   EXPECT_THAT(failure, HasSubstr("call 2 refuses"));
-  EXPECT_THAT(failure, HasSubstr("in packed function host.a"));
+  EXPECT_THAT(failure, HasSubstr("packed function host.a"));
   EXPECT_THAT(failure, HasSubstr("instruction 3: call_packed"));
   Machine in_order(program, kLimits);
   EXPECT_EQ(failure_of([&] { in_order.call("many", 0); }), failure);
