@@ -195,15 +195,6 @@ func @small(n: i64) -> i8 {
               HasSubstr("doesn't fit its declared type"));
 }
 
-TEST(FunctionValue, DoesNotRoundToInfinity) {
-  Machine m(program_of(assemble(R"(
-func @half(f: fn(i64) -> f16) -> f16 {
-  tail_call_closure %0, 5
-}
-)")));
-  EXPECT_THAT(failure_of([&] { m.call("half", returning(Any(1e300))); }), HasSubstr("1e+300"));
-}
-
 TEST(Closure, OutlivesItsMachineAndRunsOnAnIdleOne) {
   Function adder;
   {

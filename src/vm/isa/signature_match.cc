@@ -102,9 +102,7 @@ static bool holds_functions(const SignatureType& type) {
 
 void conform(const SignatureType& type, const Ref<const Object>& owner, Any* value) {
   if (value->type_index == TypeIndex::Float) {
-    // Void, of a value of any type, rounds nothing. What would become infinite doesn't fit.
-    const double rounded = round_to(type.dtype, value->v.f);
-    if (!std::isinf(rounded)) value->v.f = rounded;
+    value->v.f = round_to(type.dtype, value->v.f);  // void, of a value of any type, rounds nothing
     return;
   }
   if (type.kind == Kind::Function && value->type_index == TypeIndex::Function) {
