@@ -16,6 +16,14 @@ namespace {
 
 using Sizes = std::map<std::string, Dim, std::less<>>;
 
+// Puts these sizes in place of their symbols; `sizes` must outlive it.
+DimSubstitution substitution_of(const Sizes& sizes) {
+  return [&sizes](std::string_view symbol) -> std::optional<Dim> {
+    const auto found = sizes.find(symbol);
+    return found == sizes.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
 // Finds the symbols of a function that a match binds to sizes which its value is known to have.
 class Finder {
  public:
@@ -68,17 +76,11 @@ class Finder {
       bind(symbol);
       if (!is_new || !known || i >= known->size()) continue;
       // The match fails for a negative number, when it runs.
-      if (const Dim size = resolved((*known)[i]); size.is_const() && may_be_size(size)) {
+      if (const Dim size = tenon::substitute((*known)[i], substitution_of(sizes_));
+          size.is_const() && may_be_size(size)) {
         sizes_.emplace(symbol, size);
       }
     }
-  }
-
-  Dim resolved(const Dim& size) const {
-    return tenon::substitute(size, [&](std::string_view symbol) -> std::optional<Dim> {
-      const auto found = sizes_.find(symbol);
-      return found == sizes_.end() ? std::nullopt : std::optional(found->second);
-    });
   }
 
   Sizes sizes_;
@@ -88,29 +90,25 @@ class Finder {
   bool has_literals_ = false;
 };
 
-// `function` with these sizes; null if it would fail for certain, or a size can't be expressed:
-// that is to be an error only when it runs.
-FunctionRef with_sizes(const FunctionExpr& function, const Sizes& sizes) {
-  const DimSubstitution known = [&](std::string_view symbol) -> std::optional<Dim> {
-    const auto found = sizes.find(symbol);
-    return found == sizes.end() ? std::nullopt : std::optional(found->second);
-  };
+// The function with the sizes that are known; null if there are none, if it would fail for certain,
+// or if a size can't be expressed: that is to be an error only when it runs.
+FunctionRef with_known_sizes(const FunctionExpr& function) try {
+  const Sizes sizes = Finder().find(function);
+  if (sizes.empty()) return nullptr;
   auto now = make<FunctionExpr>(function);
-  try {
-    now->body = renamed_body(function, {function.params.begin(), function.params.end()}, known, {});
-  } catch (const SizeError&) {
-    return nullptr;
-  }
+  now->body = renamed_body(function, {function.params.begin(), function.params.end()},
+                           substitution_of(sizes), {});
   return may_hold(*now->body) ? FunctionRef(now) : nullptr;
+} catch (const SizeError&) {
+  return nullptr;
 }
 
-// The module with the sizes that are known; null if there are none.
+// The same for each function; null if none changes.
 Module bind_once(const Module& module) {
   Map<String, FunctionRef> functions;
   bool any = false;
   for (const auto& [name, function] : module->functions) {
-    const Sizes sizes = Finder().find(*function);
-    const FunctionRef now = sizes.empty() ? nullptr : with_sizes(*function, sizes);
+    const FunctionRef now = with_known_sizes(*function);
     any |= now != nullptr;
     functions.set(name, now ? now : function);
   }

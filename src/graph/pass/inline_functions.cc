@@ -111,9 +111,9 @@ class Inliner : public Rewriter {
 
   // The body with the call's arguments; null if the caller doesn't know a symbol of the parameters
   // or can't prove that an argument has its parameter's sizes, or that a function takes the sizes
-  // that its parameter's type says, and if a condition in it can't hold: that is to be an error
-  // only when it runs.
-  BlockRef instance(const FunctionExpr& callee, const Call& call) {
+  // that its parameter's type says, and if a condition in it can't hold or a size can't be
+  // expressed: that is to be an error only when it runs.
+  BlockRef instance(const FunctionExpr& callee, const Call& call) try {
     Matching known(callee.type_params);
     SymbolSet bound;
     known.match_all(type_of(callee).as<FunctionType>()->params, types_of(call.args));
@@ -142,6 +142,8 @@ class Inliner : public Rewriter {
     };
     const BlockRef body = renamed_body(callee, call.args.to_vector(), sizes, types);
     return may_hold(*body) ? body : nullptr;
+  } catch (const SizeError&) {
+    return nullptr;
   }
 
   std::map<String, Facts> facts_;
