@@ -7,6 +7,7 @@
 #include "graph/ir/referenced_file.h"
 #include "graph/ir/walk.h"
 #include "support/input_file.h"
+#include "support/poll.h"
 #include "support/text.h"
 
 namespace tenon::graph {
@@ -15,17 +16,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string read_text(const std::string& path) {
-  InputFile file(path);
-  std::string text(file.size(), '\0');
-  size_t size = 0;
-  while (size < text.size()) {
+void read_text(Imports::File* into) {
+  InputFile file(into->path);
+  into->counted = std::make_shared<CountedBytes>(file.size());
+  std::string& text = into->text;
+  text.reserve(file.size());
+  while (text.size() < file.size()) {
+    poll();
+    const size_t size = text.size();
+    text.resize(std::min(size + kPollBytes, file.size()));
     const size_t more = file.read(text.data() + size, text.size() - size);
+    text.resize(size + more);
     if (more == 0) break;
-    size += more;
   }
-  text.resize(size);
-  return text;
 }
 
 // "lib/math.tn" -> "lib/math."
@@ -68,7 +71,7 @@ Imports::File& Imports::open(const File& from, const std::string& name) {
     const std::string below = made.prefix;
     made.prefix = prefix_of(below);
     for (int i = 2; prefixes_.contains(made.prefix); ++i) made.prefix = prefix_of(below, i);
-    made.text = read_text(made.path);
+    read_text(&made);
   }
   prefixes_.insert(made.prefix);
   const std::string path = made.path;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "graph/ir/infer.h"
+#include "object/counted_bytes.h"
 
 namespace tenon::graph {
 
@@ -30,6 +32,7 @@ class Imports {
     std::string folder;  // in which the files that it imports lie
     std::string prefix;  // of its functions' names: "std/list."
     std::string text;
+    std::shared_ptr<CountedBytes> counted;  // the text; null in the standard library
     enum class State : uint8_t { kNew, kOpen, kParsed } state = State::kNew;
   };
   // The file that `from` imports by this name, which is relative to the folder of `from` or, if
