@@ -18,29 +18,17 @@ struct AttentionLoops {
 
   static void exponentials(int64_t rows, int64_t keys, float scale, const float* mask,
                            int64_t mask_row, float* scores, int64_t scores_row, float* sums) {
-    const int64_t whole = keys / kLanes * kLanes;
     const int64_t padded = (keys + kLanes - 1) / kLanes * kLanes;
+    // Without a mask, scores are scaled with their exponentials: the greatest stays the greatest.
+    const bool scales_later = !mask && scale > 0;
     for (int64_t r = 0; r < rows; ++r, scores += scores_row) {
-      const float* const added = mask ? mask + r * mask_row : nullptr;
-      Floats most = all(-__builtin_inff());
-      for (int64_t i = 0; i < whole; i += kLanes) {
-        Floats x = Products::load(scores + i) * scale;
-        if (added) x += Products::load(added + i);
-        Products::store(scores + i, x);
-        most = x > most ? x : most;
-      }
-      for (int64_t i = whole; i < padded; ++i) {
-        scores[i] = i < keys ? scores[i] * scale + (added ? added[i] : 0.f) : -__builtin_inff();
-      }
-      if (whole < padded) {
-        const Floats x = Products::load(scores + whole);
-        most = x > most ? x : most;
-      }
-      float top = most[0];
-      for (int i = 1; i < kLanes; ++i) top = most[i] > top ? most[i] : top;
+      if (!scales_later) scale_row(keys, scale, mask ? mask + r * mask_row : nullptr, scores);
+      for (int64_t i = keys; i < padded; ++i) scores[i] = -__builtin_inff();
+      const float factor = scales_later ? scale : 1.F;
+      const float top = greatest(padded, scores) * factor;
       Floats sum = {};
       for (int64_t i = 0; i < padded; i += kLanes) {
-        const Floats e = exponential(Products::load(scores + i) - top);
+        const Floats e = exponential(Products::load(scores + i) * factor - top);
         Products::store(scores + i, e);
         sum += e;
       }
@@ -84,30 +72,58 @@ struct AttentionLoops {
  private:
   [[gnu::always_inline]] static inline Floats all(float value) { return Products::all(value); }
 
-  // e^x for x <= 0, to two units in the last place; what would be less than the least normal number
-  // is 0. Cody and Waite's reduction to |r| <= ln 2 / 2, then Taylor's polynomial.
-  [[gnu::always_inline]] static inline Floats exponential(Floats x) {
+  static void scale_row(int64_t keys, float scale, const float* mask, float* scores) {
+    int64_t i = 0;
+    for (; i + kLanes <= keys; i += kLanes) {
+      Floats x = Products::load(scores + i) * scale;
+      if (mask) x += Products::load(mask + i);
+      Products::store(scores + i, x);
+    }
+    for (; i < keys; ++i) scores[i] = scores[i] * scale + (mask ? mask[i] : 0.F);
+  }
+
+  // Of a multiple of kLanes scores; without those that aren't numbers.
+  static float greatest(int64_t count, const float* scores) {
+    constexpr int kChains = 4;  // hide the latency of a comparison
+    Floats most[kChains] = {all(-__builtin_inff()), all(-__builtin_inff()), all(-__builtin_inff()),
+                            all(-__builtin_inff())};
+    int64_t i = 0;
+    for (; i + kChains * kLanes <= count; i += kChains * kLanes) {
+#pragma GCC unroll 4
+      for (int c = 0; c < kChains; ++c)
+        most[c] = greater(Products::load(scores + i + c * kLanes), most[c]);
+    }
+    for (; i < count; i += kLanes) most[0] = greater(Products::load(scores + i), most[0]);
+    const Floats all_most = greater(greater(most[0], most[1]), greater(most[2], most[3]));
+    float top = all_most[0];
+    for (int lane = 1; lane < kLanes; ++lane) top = all_most[lane] > top ? all_most[lane] : top;
+    return top;
+  }
+  [[gnu::always_inline]] static inline Floats greater(const Floats& a, const Floats& b) {
+    return a > b ? a : b;
+  }
+
+  // e^x for x <= 0 or NaN, to 0.7 units in the last place; what would be less than the least normal
+  // number is 0. Cody and Waite's reduction to |r| <= ln 2 / 2, then the polynomial of the least
+  // relative error, 3.1e-9, that begins with 1 + r.
+  [[gnu::always_inline]] static inline Floats exponential(const Floats& x) {
     constexpr float kLeast = -87.33654F, kLog2E = 1.44269504F;
     constexpr float kLn2High = 0.693359375F, kLn2Low = -2.12194440e-4F;
-    constexpr float kRounder = 12582912.F;  // 1.5 * 2^23: what is added to it becomes an integer
-    const Floats inside = x > kLeast ? x : all(kLeast);
-    const Floats shifted = inside * kLog2E + kRounder;
+    // What is added to 1.5 * 2^23 becomes an integer in its low bits; here plus 127, the bias of
+    // exponents.
+    constexpr float kRounder = 12582912.F + 127.F;
+    const Floats shifted = x * kLog2E + kRounder;
     const Floats n = shifted - kRounder;
-    const Floats r = (inside - n * kLn2High) - n * kLn2Low;
-    Floats p = all(1.F / 5040);
-    p = p * r + 1.F / 720;
-    p = p * r + 1.F / 120;
-    p = p * r + 1.F / 24;
-    p = p * r + 1.F / 6;
-    p = p * r + 0.5F;
+    const Floats r = (x - n * kLn2High) - n * kLn2Low;
+    Floats p = r * 0.00138146F + 0.00836871564F;
+    p = p * r + 0.0416683889F;
+    p = p * r + 0.166665211F;
+    p = p * r + 0.49999994F;
     p = p * r + 1.F;
     p = p * r + 1.F;
-    // 2^n: the low bits of `shifted` are n.
-    const Integers bits = reinterpret_bits<Integers>(shifted) << 23;
-    const Integers power = bits + (127 << 23);
+    const Integers power = reinterpret_bits<Integers>(shifted) << 23;  // 2^n
     const Floats e = p * reinterpret_bits<Floats>(power);
-    const Floats kept = x < kLeast ? Floats{} : e;
-    return x == x ? kept : x;  // NaN
+    return x < kLeast ? Floats{} : e;
   }
 
   template <class To, class From>
