@@ -70,16 +70,28 @@ nb::object option_object(const Value& value, const DataPlan& plan) {
   return new_instance(plan.family->classes[kSome], nb::make_tuple(inner), nb::none());
 }
 
+// What tolist() gives for a tensor of rank 1.
+nb::list elements_list(const tenon_any& any, const DataPlan& plan) {
+  Value value = Value::copy_of(any);
+  if (value.type_index() == TENON_TENSOR) {
+    const DLTensor& t = *tenon_tensor_view(value.get());
+    if (t.ndim == 1 && is_strings(t.dtype)) return string_list(value);
+    if (t.ndim == 1 && !is_elsewhere(t) && is_compact(t)) {
+      if (const nb::object list = number_list(t); list.is_valid())
+        return nb::borrow<nb::list>(list);
+    }
+  }
+  return nb::cast<nb::list>(data_object(std::move(value), plan).attr("tolist")());
+}
+
 nb::object dict_object(const Value& value, const DataPlan& plan) {
   int64_t tag = -1;
   size_t size = 0;
   const tenon_any* fields = tenon_cell_view(value.get(), &tag, &size);
   const std::vector<const DataPlan*>& plans = *plan.owner->fields(plan, 0);
   if (tag != 0 || size != plans.size()) fail_result(plan, value);
-  const auto list_of = [&](size_t i) {
-    return nb::cast<nb::list>(data_object(Value::copy_of(fields[i]), *plans[i]).attr("tolist")());
-  };
-  const nb::list keys = list_of(0), values = list_of(1);
+  const nb::list keys = elements_list(fields[0], *plans[0]);
+  const nb::list values = elements_list(fields[1], *plans[1]);
   if (keys.size() != values.size()) fail_result(plan, value);
   nb::dict out;
   for (size_t i = 0; i < keys.size(); ++i) out[nb::object(keys[i])] = nb::object(values[i]);

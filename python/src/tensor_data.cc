@@ -197,16 +197,50 @@ Value string_tensor(nb::handle array) {
   return out;
 }
 
-nb::object string_array(const Value& tensor) {
-  const DLTensor& t = *tenon_tensor_view(tensor.get());
-  const size_t count = elements_of(t);
+namespace {
+
+nb::list new_list(size_t count) {
   nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(count)));
   if (!list.is_valid()) throw nb::python_error();
+  return nb::borrow<nb::list>(list);
+}
+
+template <class T>
+nb::list numbers_of(const DLTensor& t) {
+  const size_t count = elements_of(t);
+  const T* const from = static_cast<const T*>(data_of(t));
+  nb::list list = new_list(count);
+  for (size_t i = 0; i < count; ++i) {
+    PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), nb::cast(from[i]).release().ptr());
+  }
+  return list;
+}
+
+}  // namespace
+
+nb::object number_list(const DLTensor& t) {
+  if (t.dtype.lanes != 1) return {};
+  if (t.dtype.code == kDLInt && t.dtype.bits == 64) return numbers_of<int64_t>(t);
+  if (t.dtype.code == kDLFloat && t.dtype.bits == 32) return numbers_of<float>(t);
+  if (t.dtype.code == kDLFloat && t.dtype.bits == 64) return numbers_of<double>(t);
+  return {};
+}
+
+nb::list string_list(const Value& tensor) {
+  const size_t count = elements_of(*tenon_tensor_view(tensor.get()));
+  nb::list list = new_list(count);
   for (size_t i = 0; i < count; ++i) {
     const tenon_text text = tenon_string_tensor_element(tensor.get(), i);
     PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i),
                     str_of({text.data, text.size}).release().ptr());
   }
+  return list;
+}
+
+nb::object string_array(const Value& tensor) {
+  const DLTensor& t = *tenon_tensor_view(tensor.get());
+  const size_t count = elements_of(t);
+  const nb::list list = string_list(tensor);
   nb::object shape = nb::steal(PyTuple_New(t.ndim));
   for (int32_t i = 0; i < t.ndim; ++i)
     PyTuple_SET_ITEM(shape.ptr(), i, nb::int_(t.shape[i]).release().ptr());

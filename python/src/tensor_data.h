@@ -68,6 +68,11 @@ bool is_strings(DLDataType type);
 Value string_tensor(nb::handle array);
 // The elements of a tensor of strings as a NumPy array of objects, which are str.
 nb::object string_array(const Value& tensor);
+// The same as a list.
+nb::list string_list(const Value& tensor);
+// The elements of a compact tensor on the host as Python's numbers: what tolist() gives for rank 1,
+// without an array in between. Invalid for other element types than i64, f32 and f64.
+nb::object number_list(const DLTensor& t);
 
 // Copies the elements in row-major order.
 void copy_elements(const DLTensor& t, char* to);

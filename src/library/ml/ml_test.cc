@@ -140,6 +140,19 @@ Trees random_tree(int depth, int32_t features, std::mt19937_64& random) {
   return t;
 }
 
+// The sum in the order of the trees.
+float sum_of(const Trees& trees, const float* row) {
+  float sum = 0;
+  for (int32_t at : trees.roots) {
+    while (at >= 0) {
+      const Ids& node = trees.nodes[static_cast<size_t>(at)];
+      at = row[node[0]] <= trees.splits[static_cast<size_t>(at)] ? node[2] : node[3];
+    }
+    sum += trees.weights[static_cast<size_t>(-1 - at)];
+  }
+  return sum;
+}
+
 TEST(TreeEnsemble, WalksManyRows) {
   std::mt19937_64 random(3);
   constexpr int64_t rows = 5000, features = 4;
@@ -148,14 +161,40 @@ TEST(TreeEnsemble, WalksManyRows) {
   Floats x(rows * features);
   for (float& v : x) v = number(random);
   const Floats y = data_of<float>(t.call_on(floats({rows, features}, x)).as<Tensor>());
-  for (size_t row = 0; row < rows; ++row) {
-    int32_t at = 0;
-    while (at >= 0) {
-      const Ids& node = t.nodes[static_cast<size_t>(at)];
-      const float value = x[row * features + static_cast<size_t>(node[0])];
-      at = value <= t.splits[static_cast<size_t>(at)] ? node[2] : node[3];
-    }
-    ASSERT_EQ(y[row], t.weights[static_cast<size_t>(-1 - at)]) << row;
+  for (size_t row = 0; row < rows; ++row)
+    ASSERT_EQ(y[row], sum_of(t, x.data() + row * features)) << row;
+}
+
+// Adds a tree's nodes and leaves to those of a forest.
+void append(Trees* forest, const Trees& tree) {
+  const auto nodes = static_cast<int32_t>(forest->nodes.size());
+  const auto leaves = static_cast<int32_t>(forest->weights.size());
+  const auto moved = [&](int32_t branch) { return branch < 0 ? branch - leaves : branch + nodes; };
+  for (const Ids& node : tree.nodes)
+    forest->nodes.push_back({node[0], node[1], moved(node[2]), moved(node[3])});
+  forest->splits.insert(forest->splits.end(), tree.splits.begin(), tree.splits.end());
+  forest->roots.push_back(moved(tree.roots[0]));
+  for (const float weight : tree.weights) {
+    forest->weights.push_back(weight);
+    forest->targets.push_back(0);
+    forest->leaves.push_back(static_cast<int32_t>(forest->weights.size()));
+  }
+}
+
+TEST(TreeEnsemble, AddsInTheOrderOfTheTreesWhateverTheirDepths) {
+  std::mt19937_64 random(5);
+  constexpr int32_t kFeatures = 3;
+  Trees forest{{}, {}, {}, {0}, {}, {}};
+  for (int i = 0; i < 90; ++i)
+    append(&forest, i % 9 == 0 ? Trees{{}, {}, {-1}, {0, 1}, {0}, {0.1F}}
+                               : random_tree(1 + i % 7, kFeatures, random));
+  std::uniform_real_distribution<float> number(-1, 1);
+  for (const int64_t rows : {1, 3, 9, 70, 300}) {
+    Floats x(static_cast<size_t>(rows * kFeatures));
+    for (float& v : x) v = number(random);
+    const Floats y = data_of<float>(forest.call_on(floats({rows, kFeatures}, x)).as<Tensor>());
+    for (size_t row = 0; row < y.size(); ++row)
+      ASSERT_EQ(y[row], sum_of(forest, x.data() + row * kFeatures)) << rows << ", " << row;
   }
 }
 

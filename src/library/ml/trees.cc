@@ -12,6 +12,7 @@
 // Every number of these tensors is loaded once and checked where it is used: walks touch few of the
 // nodes, and tensors from a host may change at any time.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <span>
 
@@ -34,11 +35,12 @@ using library::Aggregate, library::TreeTest, library::kAggregates;
 
 struct Node {
   int32_t feature, test;
-  int32_t branches[2];  // if the test passes, if not: an index, since a jump would be mispredicted
+  int32_t branches[2];  // if the test passes, if not
 };
 
 constexpr int64_t kBlock = 64;          // rows that walk a tree before the next tree
 constexpr size_t kTogether = 8;         // walks at a time
+constexpr size_t kSeries = 512;         // walks whose leaves are added afterwards
 constexpr int64_t kStepsWorth = 16384;  // nodes to visit that are worth another thread
 
 // Element i of memory that may be unaligned.
@@ -51,6 +53,8 @@ T load(const char* data, int64_t i) {
 
 template <class T>
 bool passes(T value, T split, int32_t test) {
+  if (test == static_cast<int32_t>(TreeTest::AtMost)) [[likely]]  // a jump that is predicted
+    return value <= split;
   if (test >= library::kOrMissing) {
     if (value != value) return true;
     test -= library::kOrMissing;
@@ -122,55 +126,83 @@ class Ensemble {
 
  private:
   struct Walk {
-    int64_t row;
-    int32_t branch;  // that it takes next
+    const char* values;  // its row
+    int32_t branch;      // that it takes next
+    size_t number;       // its place in the series
   };
 
-  // Tree by tree, so that a tree stays in the cache, and some walks at a time.
+  // A tree and a row. In order: all rows of a block, then the next tree, which then stays in the
+  // cache.
+  struct Place {
+    int64_t tree, row;
+  };
+
   void add_rows(int64_t begin, int64_t end, Ticker& ticker) {
     const size_t bytes = static_cast<size_t>((end - begin) * outputs_) * sizeof(T);
     fill_memory(y_ + begin * outputs_, 0, bytes);
     ticker.tick(bytes);
-    Walk walks[kTogether];
-    size_t count = 0;
-    for (int64_t tree = 0; tree < tree_count_; ++tree) {
-      const auto root = load<int32_t>(roots_, tree);
+    auto advance = [&](Place& place) {
+      if (++place.row < end) return;
+      ++place.tree;
+      place.row = begin;
+    };
+    // Walks end in any order, but weights are added in that of the trees.
+    int32_t leaves[kSeries];
+    Place next{0, begin}, added{0, begin};
+    const auto start = [&](size_t number) {
+      const auto root = load<int32_t>(roots_, next.tree);
       check_branch(-1, root);
-      for (int64_t row = begin; row < end; ++row) {
-        walks[count++] = {row, root};
-        if (count < kTogether) continue;
-        finish(walks, ticker);
-        count = 0;
-      }
+      const Walk walk{x_ + next.row * features_ * static_cast<int64_t>(sizeof(T)), root, number};
+      advance(next);
+      return walk;
+    };
+    const auto walks = static_cast<size_t>((end - begin) * tree_count_);
+    for (size_t done = 0; done < walks; done += kSeries) {
+      const size_t count = std::min(kSeries, walks - done);
+      walk_series(std::span(leaves, count), start, ticker);
+      for (size_t i = 0; i < count; ++i, advance(added))
+        add_leaf(added.row, -1 - static_cast<int64_t>(leaves[i]), ticker);
     }
-    finish(std::span(walks, count), ticker);
   }
 
-  // Takes a step of each walk in turn, since the next step of one waits for memory.
-  void finish(std::span<Walk> walks, Ticker& ticker) {
-    for (bool walking = true; walking;) {
-      walking = false;
-      for (Walk& walk : walks) {
-        if (walk.branch < 0) continue;
-        walk.branch = step(walk);
-        walking |= walk.branch >= 0;
+  // Sets leaves[i] to the branch at which walk i, start(i), ends. Takes a step of each of some
+  // walks in turn, since the next step of one waits for memory; where one ends, another starts.
+  template <class Start>
+  void walk_series(std::span<int32_t> leaves, const Start& start, Ticker& ticker) const {
+    Walk walks[kTogether];
+    size_t started = 0, walking = 0;
+    while (walking < kTogether && started < leaves.size()) walks[walking++] = start(started++);
+    while (walking > 0) {
+      for (size_t i = 0; i < walking;) {
+        Walk& walk = walks[i];
+        if (walk.branch >= 0) walk.branch = step(walk);
+        if (walk.branch >= 0) [[likely]] {
+          ++i;
+          continue;
+        }
+        leaves[walk.number] = walk.branch;
+        if (started < leaves.size()) {
+          walk = start(started++);
+          ++i;
+        } else {
+          walk = walks[--walking];
+        }
       }
       ticker.tick(kTogether * sizeof(Node));
-    }
-    for (const Walk& walk : walks) {
-      add_leaf(walk.row, -1 - static_cast<int64_t>(walk.branch), ticker);
     }
   }
 
   // The branch that a walk takes from its node.
   int32_t step(const Walk& walk) const {
     const int32_t at = walk.branch;
-    const char* values = x_ + walk.row * features_ * static_cast<int64_t>(sizeof(T));
-    const Node node = load<Node>(nodes_, at);
-    if (node.feature < 0 || node.feature >= features_)
-      fail(kName, cat("feature ", node.feature, " of rows of ", features_));
-    const bool passed = passes(load<T>(values, node.feature), load<T>(splits_, at), node.test);
-    const int32_t to = node.branches[passed ? 0 : 1];
+    const char* node = nodes_ + at * static_cast<int64_t>(sizeof(Node));
+    const auto feature = load<int32_t>(node + offsetof(Node, feature), 0);
+    if (feature < 0 || feature >= features_) [[unlikely]]
+      fail(kName, cat("feature ", feature, " of rows of ", features_));
+    const bool passed = passes(load<T>(walk.values, feature), load<T>(splits_, at),
+                               load<int32_t>(node + offsetof(Node, test), 0));
+    // An index: a jump would be mispredicted.
+    const auto to = load<int32_t>(node + offsetof(Node, branches), passed ? 0 : 1);
     check_branch(at, to);
     return to;
   }
