@@ -1,5 +1,8 @@
 #include "library/onednn/packed_weights.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -8,6 +11,8 @@
 #include "library/onednn/primitive_cache.h"
 #include "object/file_bytes.h"
 #include "support/error.h"
+#include "support/poll.h"
+#include "support/rounding.h"
 
 namespace tenon::onednn {
 namespace {
@@ -104,12 +109,26 @@ std::shared_ptr<Slot> slot_of(const Tensor& weights, const void* elements, const
   return slot;
 }
 
+// Memory that is going to be written: this is cheaper than a fault for each page. Where the kernel
+// can't, there are faults.
+void map_pages_at_once([[maybe_unused]] char* memory, [[maybe_unused]] size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  for (size_t done = 0; done < bytes; done += kPollBytes) {
+    poll();
+    madvise(memory + done, std::min(kPollBytes, bytes - done), MADV_POPULATE_WRITE);
+  }
+#endif
+}
+
 }  // namespace
 
 std::shared_ptr<void> allocate(size_t bytes) {
-  void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+  constexpr size_t kLine = 64, kPage = 4096, kLarge = size_t{256} << 10;
+  const std::shared_ptr<void> memory(
+      std::aligned_alloc(bytes >= kLarge ? kPage : kLine, round_up(bytes, kLine)), std::free);
   if (!memory) throw Error(ErrorKind::Runtime, cat("oneDNN: no memory for ", bytes, " bytes"));
-  return {memory, std::free};
+  if (bytes >= kLarge) map_pages_at_once(static_cast<char*>(memory.get()), bytes / kPage * kPage);
+  return memory;
 }
 
 std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights, int64_t offset,

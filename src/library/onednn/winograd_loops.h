@@ -25,31 +25,45 @@ struct WinogradLoops {
     return __builtin_convertvector(value, To);
   }
 
-  // Three by three taps into kIn by kIn, a column at a time and then a row at a time.
+  // Three by three taps into kIn by kIn, a column at a time and then a row at a time. The points of
+  // a tap are planes apart, often a power of two, so that few of their lines fit the cache at once:
+  // each is written whole.
   template <int kTile>
   static void transform_weights(const float* weights, int64_t channels, int64_t filters,
                                 int64_t first, int64_t end, float* to) {
-    constexpr int kIn = kTile + 2, kTaps = 3;
-    using Transforms = WinogradTransforms<kTile>;
+    constexpr int kIn = kTile + 2;
     for (int64_t c = first; c < end; ++c) {
-      for (int64_t k = 0; k < filters; k += kLanes / 2) {
-        Doubles taps[kTaps * kTaps], half[kIn * kTaps], all[kIn * kIn];
-        for (int tap = 0; tap < kTaps * kTaps; ++tap) {
-          const float* from = weights + (tap * channels + c) * filters + k;
-          const HalfFloats half_taps = *reinterpret_cast<const AnyHalfFloats*>(from);
-          taps[tap] = converted<Doubles>(half_taps);
-        }
-        for (int j = 0; j < kTaps; ++j)
-          Transforms::template filter<double>(taps + j, kTaps, half + j, kTaps);
-        for (int i = 0; i < kIn; ++i)
-          Transforms::template filter<double>(half + i * kTaps, 1, all + i * kIn, 1);
+      for (int64_t k = 0; k < filters; k += kLanes) {
+        float points[kIn * kIn][kLanes];
+        for (int half = 0; half < kLanes; half += kLanes / 2)
+          transform_taps<kTile>(weights + c * filters + k + half, channels * filters,
+                                &points[0][half]);
         const int64_t start = k / kPanel * kPanel;
         const int64_t width = Products::lesser(kPanel, filters - start);
         float* at = to + start * channels + c * width + (k - start);
         for (int p = 0; p < kIn * kIn; ++p, at += channels * filters)
-          *reinterpret_cast<AnyHalfFloats*>(at) = converted<HalfFloats>(all[p]);
+          Products::store(at, Products::load(points[p]));
       }
     }
+  }
+
+  // Of kLanes / 2 filters, in doubles. Taps lie `plane` apart, points kLanes.
+  template <int kTile>
+  [[gnu::always_inline]] static inline void transform_taps(const float* weights, int64_t plane,
+                                                           float* points) {
+    constexpr int kIn = kTile + 2, kTaps = 3;
+    using Transforms = WinogradTransforms<kTile>;
+    Doubles taps[kTaps * kTaps], half[kIn * kTaps], all[kIn * kIn];
+    for (int tap = 0; tap < kTaps * kTaps; ++tap) {
+      const HalfFloats half_taps = *reinterpret_cast<const AnyHalfFloats*>(weights + tap * plane);
+      taps[tap] = converted<Doubles>(half_taps);
+    }
+    for (int j = 0; j < kTaps; ++j)
+      Transforms::template filter<double>(taps + j, kTaps, half + j, kTaps);
+    for (int i = 0; i < kIn; ++i)
+      Transforms::template filter<double>(half + i * kTaps, 1, all + i * kIn, 1);
+    for (int p = 0; p < kIn * kIn; ++p, points += kLanes)
+      *reinterpret_cast<AnyHalfFloats*>(points) = converted<HalfFloats>(all[p]);
   }
 
   template <int kTile>
