@@ -208,10 +208,12 @@ nb::list new_list(size_t count) {
 template <class T>
 nb::list numbers_of(const DLTensor& t) {
   const size_t count = elements_of(t);
-  const T* const from = static_cast<const T*>(data_of(t));
+  const char* const from = static_cast<const char*>(data_of(t));
   nb::list list = new_list(count);
   for (size_t i = 0; i < count; ++i) {
-    PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), nb::cast(from[i]).release().ptr());
+    T number;  // a host's memory may be unaligned
+    std::memcpy(&number, from + i * sizeof number, sizeof number);
+    PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), nb::cast(number).release().ptr());
   }
   return list;
 }

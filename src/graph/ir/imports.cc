@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Counts the text for the limits of this thread's work, and polls.
 void read_text(Imports::File* into) {
   InputFile file(into->path);
   into->counted = std::make_shared<CountedBytes>(file.size());
