@@ -80,6 +80,7 @@ function(tenon_add_layer folder)
   # A folder with only headers still gets a target for its edges.
   if(sources)
     add_library(${TARGET_NAME} STATIC ${sources})
+    tenon_measure_coverage(${TARGET_NAME} ${folder})
     set(scope PUBLIC)
     if(TENON_LAYER_OF_RUNTIME)
       # The runtime's version script defines its exports, which can't be interposed.
