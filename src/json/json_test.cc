@@ -34,6 +34,10 @@ TEST(Json, ReadsEveryKind) {
   EXPECT_EQ(j.find("c"), nullptr);
 }
 
+TEST(Json, ReadsEveryEscape) {
+  EXPECT_EQ(parse_json(R"("\"\\\/\b\f\n\r\t\u00aF")").string, "\"\\/\b\f\n\r\t\u00af");
+}
+
 TEST(Json, ReadsIntegersExactlyAndLargerOnesAsFloats) {
   EXPECT_EQ(parse_json("9223372036854775807").integer, INT64_MAX);
   EXPECT_EQ(parse_json("-9223372036854775808").integer, INT64_MIN);
@@ -77,6 +81,17 @@ TEST(Json, SaysWhereItIsWrong) {
   EXPECT_EQ(message_of("\"\xff\""), "x: a byte that is not valid UTF-8 @ line 1, column 2, byte 1");
   EXPECT_EQ(message_of("\"\xc0\x80\""),
             "x: a byte that is not valid UTF-8 @ line 1, column 2, byte 1");
+  EXPECT_EQ(message_of("{a:1}"), "x: expected a name in quotes @ line 1, column 2, byte 1");
+  EXPECT_EQ(message_of("1e+"),
+            "x: a number needs digits in its exponent @ line 1, column 4, byte 3");
+  EXPECT_EQ(message_of("\"\\u00g0\""),
+            "x: \\u needs four hexadecimal digits @ line 1, column 6, byte 5");
+  EXPECT_EQ(message_of("\"\\q\""), "x: an unknown escape sequence @ line 1, column 3, byte 2");
+  EXPECT_EQ(message_of("\"a\tb\""),
+            "x: a control character within a string @ line 1, column 3, byte 2");
+  EXPECT_EQ(message_of("\"\\ud800\\u0041\""),
+            "x: an unpaired surrogate @ line 1, column 14, byte 13");
+  EXPECT_EQ(message_of("\"\\udc00\""), "x: an unpaired surrogate @ line 1, column 8, byte 7");
   EXPECT_EQ(message_of("{\"a\":1,\"a\":2}"),
             "x: the name \"a\" appears twice @ line 1, column 1, byte 0");
 }
@@ -101,6 +116,17 @@ TEST(Json, WritesWhatItReads) {
   Json j = parse_json(text);
   EXPECT_EQ(j.find("a")->array[1].kind, Json::Kind::Float);
   EXPECT_EQ(j.find("a")->array[2].string, "x\"\n\x01");
+}
+
+TEST(Json, WritesNumbersOfEveryKind) {
+  JsonWriter w;
+  w.begin_array()
+      .value(UINT64_MAX)
+      .value(INT64_MIN)
+      .value(HUGE_VAL)
+      .value(std::nanf(""))
+      .value(1e300);
+  EXPECT_EQ(w.end_array().take(), "[18446744073709551615,-9223372036854775808,null,null,1e+300]");
 }
 
 TEST(Json, IndentsWhenAsked) {

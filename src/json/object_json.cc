@@ -412,8 +412,10 @@ class Reader {
   Any float_of(const Json& j) const {
     std::string_view s = string(j);
     uint64_t bits = 0;
-    if (!s.starts_with("0x") ||
-        std::from_chars(s.data() + 2, s.data() + s.size(), bits, 16).ptr != s.data() + s.size()) {
+    const bool has_prefix = s.starts_with("0x");
+    if (has_prefix) s.remove_prefix(2);
+    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), bits, 16);
+    if (!has_prefix || error != std::errc() || end != s.data() + s.size()) {
       fail(j, "expected the bits of a float");
     }
     return std::bit_cast<double>(bits);

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "object/tensor.h"
 #include "support/error.h"
 #include "support/error_testing.h"
@@ -178,6 +180,111 @@ TEST(Assembler, RefusesWhatItCannotEncode) {
   EXPECT_THAT(error_of_text("nonsense"), HasSubstr("producer, provenance, library"));
 }
 
+struct BadText {
+  const char* text;
+  const char* message;   // with its place in the text
+  const char* expected;  // the text of that row, or ""
+};
+void expect_errors(std::span<const BadText> cases, std::string_view before = "",
+                   std::string_view after = "") {
+  for (const auto& [text, message, expected] : cases) {
+    const std::string error = error_of_text(cat(before, text, after));
+    EXPECT_THAT(error, HasSubstr(message)) << text;
+    EXPECT_THAT(error, HasSubstr(expected)) << text;
+  }
+}
+
+TEST(Assembler, EachBadStatementIsNamed) {
+  constexpr BadText kCases[] = {
+      {"local fn", "t.tna:1:7: this line is not assembly", "'func'"},
+      {"packed x", "this line is not assembly", "'$'"},
+      {"func @(", "this line is not assembly", "a name"},
+      {"library x", "this line is not assembly", "a string in double quotes"},
+      {"library \"x\" y", "unexpected text after the statement", "the end of the line"},
+      {"library \"x", "the string isn't closed", "a closing double quote"},
+      {"library \"x\\", "the string isn't closed", "a closing double quote"},
+      {"library \"\\q\"", "not an escape", "\\n \\t \\r \\\" \\\\ or \\x and two digits"},
+      {"library \"\\x1g\"", "not an escape", "two hexadecimal digits after \\x"},
+      {"library \"\\x1", "not an escape", "two hexadecimal digits after \\x"},
+      {"span \"a.tn\" x 1", "this line is not assembly", "an integer"},
+      {"span \"a.tn\" 99999999999999999999 1", "the number doesn't fit 64 bits", "an integer"},
+      {"span \"a.tn\" 9223372036854775808 1", "the number doesn't fit 64 bits", "a signed integer"},
+      {"type t { A(", "not a type", "NAME[T] { CONSTRUCTOR, CONSTRUCTOR(TYPE, TYPE) }"},
+      {"image elf hex \"\"", "an image belongs to a target", "a line 'target' above"},
+      {"func @f(x: opaque[\"a) {", "the string isn't closed", "a closing double quote"},
+  };
+  expect_errors(kCases);
+  constexpr BadText kImages[] = {
+      {"image exe hex \"\"", "t.tna:2:7: unknown kind of image 'exe'", "elf"},
+      {"image elf \"x\"", "the image's bytes are missing", "hex \"...\""},
+  };
+  expect_errors(kImages, "target \"t\" \"c\" {}\n");
+}
+
+TEST(Assembler, EachBadConstantIsNamed) {
+  constexpr BadText kCases[] = {
+      {"what", "not a constant", "a number, string, float, shape, tensor, dtype or device"},
+      {"9223372036854775808", "the number doesn't fit 64 bits", "a signed integer"},
+      {"-9223372036854775809", "the number doesn't fit 64 bits", "a signed integer"},
+      {"float 1.x", "not a number", "a float"},
+      {"float", "not a number", "a float"},
+      {"dtype f99", "not an element type", "a dtype such as f32, i64 or bool"},
+      {"device moon:0", "not a device", "a device such as cpu:0"},
+      {"device cpu:16777216", "not a device", "a device such as cpu:0"},
+      {"shape[1, x]", "this line is not assembly", "an integer"},
+      {"tensor[", "not a type", "a tensor type"},
+      {"tensor[n; i8] {1}", "a constant's dimensions must be numbers", "a number"},
+      {"tensor[*; i8] {1}", "a constant can't have this type",
+       "a tensor with numbers for dimensions"},
+      {"tensor[2; i8] {1}", "the elements don't fit the shape", "2 elements"},
+      {"tensor[1; u8] {-1}", "this element doesn't fit the tensor's type", "u8"},
+      {"tensor[1; i32] {2147483648}", "this element doesn't fit the tensor's type", "i32"},
+      {"tensor[1; f32] {1}", "this element doesn't fit the tensor's type", "f32"},
+      {"tensor[2; string] {\"a\"}", "the elements don't fit the shape", "2 strings"},
+      {"tensor[1; string] {}", "the elements don't fit the shape", "1 strings"},
+      {"tensor[1; string] {\"\\xff\"}", "this string is not valid UTF-8", "UTF-8"},
+      {"late tensor[n; i8]", "a constant's dimensions must be numbers", "a number"},
+      {"late tensor[1; i8] align 99999999", "the alignment is too large", "at most "},
+  };
+  expect_errors(kCases, "const = ");
+}
+
+TEST(Assembler, EachBadLineOfAFunctionIsNamed) {
+  constexpr BadText kCases[] = {
+      {"registers 4294967296", "the frame is too large", "at most 65536"},
+      {"at 4294967296", "not a span", "at most "},
+      {"a:\n a:", "t.tna:3:2: label 'a' is defined twice", "each label once"},
+      {"goto a\n a:", "no instruction follows the label 'a' in @f", "such as ret"},
+      {"goto a", "no label 'a' in @f", "a label in this function"},
+      {"goto L+4294967296", "not a word offset", ""},
+      {"%0 = call @g", "no function named 'g'", "one that this file declares"},
+      {"%0 = call @4294967296", "no function has this number", ""},
+      {"_ = call_packed $g", "no packed function named 'g'", "one that this file declares"},
+      {"_ = call_packed $4294967296", "no packed function has this number", ""},
+      {"ret #4294967296", "no constant has this number", ""},
+      {"ret 36028797018963968", "the integer doesn't fit an operand", "load_const"},
+      {"ret x", "not an operand for 'value'", ""},
+      {"if #0, a", "'if' doesn't accept #0", ""},
+      {"match_shape %0, x", "not a dimension pattern", "*, =3, =%1 or ->%1"},
+      {"match_tensor %0, f99", "not an element type", "a dtype such as f32, i64 or bool"},
+  };
+  expect_errors(kCases, "func @f(x: any) {\n ", "\n}");
+}
+
+TEST(Assembler, ElementsAndEscapesOfEveryKindReadBack) {
+  for (const char* constant :
+       {"tensor[2; i16] {-32768, 32767}", "tensor[2; u16] {0, 65535}",
+        "tensor[2; i32] {-2147483648, 2147483647}", "tensor[1; u32] {4294967295}",
+        "tensor[1; u64] hex \"ffffffffffffffff\"", "tensor[0; i8] hex \"\"",
+        "tensor[2; string] {\"a\", \"b \\\"c\\\"\"}", "tensor[0; string] {}", "false", "float inf",
+        "-9223372036854775808", "shape[]", "\"\\t\\r\\n\\\\ \\x01\""}) {
+    const std::string text = cat("const = ", constant, "  ; #0\n");
+    const std::string printed = disassemble(assemble(text, "t"));
+    EXPECT_EQ(disassemble(assemble(printed, "t")), printed);
+    EXPECT_THAT(printed, HasSubstr(constant));
+  }
+}
+
 TEST(CodeBuilder, MakesWhatTheAssemblerMakes) {
   CodeBuilder b;
   Label end = b.make_label();
@@ -292,6 +399,31 @@ TEST(Signature, WrongTextIsRefusedWithItsColumn) {
   EXPECT_THAT(failure_of([&] { parse_signature_type(wide + "a)"); }), HasSubstr("65536 parts"));
 }
 
+TEST(Signature, AnErrorSaysWhatIsExpected) {
+  const std::string open(130, '(');
+  const std::string long_text(1'048'577, ' ');
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "a type"},
+      {"i64 i64", "the end of the type"},
+      {"tensor", "'['"},
+      {"tensor[2; x9]", "an element type"},
+      {"tensor[2,; f32]", "a dimension"},
+      {"tensor[a\tb; f32]", "a dimension without control characters"},
+      {"tensor[rank=33; f32]", "a rank of at most 32"},
+      {"tensor[rank=-1; f32]", "a rank of at most 32"},
+      {"shape[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]",
+       "at most 32 dimensions"},
+      {"opaque[x]", "a name in quotes"},
+      {"opaque[\"x", "a closing quote"},
+      {"opaque[\"x\ty\"]", "a name without control characters"},
+      {open, "nesting of at most 128"},
+      {long_text, "at most 1048576 bytes"}};
+  for (const auto& [text, expected] : cases) {
+    EXPECT_THAT(failure_of([&, &text = text] { parse_signature_type(text); }), HasSubstr(expected))
+        << text.substr(0, 80);
+  }
+}
+
 TEST(PythonText, HasAStatementForEachInstruction) {
   const std::string text = python_text(assemble(R"(
 const "w" = tensor[2; i64] {1, 2}
@@ -336,6 +468,34 @@ def while_(r0: "x: tensor[n, 2; f32]", r1: "k: i64") -> "i64":
                 continue
 )"));
   EXPECT_THAT(text, testing::HasSubstr("return while_(r0, r1)\n"));
+}
+
+TEST(PythonText, WritesEveryKindOfOperand) {
+  const std::string text = python_text(assemble(R"(
+func @empty() {
+}
+func @f(x: tensor[n; f32], n: i64) -> any {
+  match_shape %0, =%1
+  %2 = alloc_storage %1, 64, cpu:0
+  %3 = move %1
+  goto next
+next:
+  ret _
+}
+)"));
+  for (const char* line :
+       {"def empty() -> \"any\":\n    pass\n", "match_shape(r0, r1)\n",
+        "r2 = alloc_storage(r1, 64, \"cpu:0\")\n", "continue\n", "return None\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+TEST(PythonText, CodeThatNothingVerifiedIsShown) {
+  EXPECT_THAT(python_text(assemble("func @f() {\n .word 0xffff\n}\n")),
+              HasSubstr("raise SystemError(\"no instruction at word 0\")"));
+  EXPECT_THAT(
+      python_text(assemble("func @f() {\n %0 = call @7\n _ = call_packed $7\n ret %0\n}\n")),
+      testing::AllOf(HasSubstr("r0 = None()"), HasSubstr("    None()\n")));
 }
 
 }  // namespace

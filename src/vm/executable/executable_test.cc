@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "device/work_budget.h"
+#include "object/array.h"
 #include "object/shape.h"
 #include "object/tensor.h"
 #include "support/error_testing.h"
@@ -400,6 +401,77 @@ TEST(Verify, ConstantForm) {
     if (failure_of([&] { load(damaged); }).find("constant-form") != std::string::npos) ++broken;
   }
   EXPECT_GT(broken, 0u);
+}
+
+TEST(Verify, EachConstantHasAForm) {
+  const auto error = [](Any value) {
+    Unit unit = sample();
+    unit.constants[2].value = std::move(value);
+    return failure_of([&] { verify(unit); });
+  };
+  EXPECT_EQ(error(Any(f32)), "no error");
+  EXPECT_THAT(error(Any(DataType())), HasSubstr("dtype-known"));
+  EXPECT_THAT(error(Any(Array<Any>())),
+              HasSubstr("a tensor, shape, string, number, dtype or device"));
+  EXPECT_THAT(error(Any(Shape(std::vector<int64_t>(33, 1)))), HasSubstr("constant-form"));
+  const Tensor host = Tensor::empty({4}, f32);
+  const Tensor elsewhere =
+      Tensor::view(host.data(), host.shape(), f32, host.ref(), true, {kDLCUDA, 0});
+  EXPECT_THAT(error(Any(elsewhere)), HasSubstr("a compact tensor on the CPU"));
+}
+
+TEST(Verify, EachLateConstantHasAForm) {
+  const auto error = [](const LateTensor& late) {
+    Unit unit = sample();
+    unit.constants[0] = {"w", Any(), late};
+    return failure_of([&] { verify(unit); });
+  };
+  EXPECT_EQ(error({f32, {2, 2}}), "no error");
+  EXPECT_THAT(error({DataType(), {2}}), HasSubstr("dtype-known"));
+  EXPECT_THAT(error({f32, {INT64_MAX, 2}}), HasSubstr("dimensions whose product is a size"));
+  EXPECT_THAT(error({f32, std::vector<int64_t>(33, 1)}), HasSubstr("at most 32 dimensions"));
+  for (const uint32_t alignment : {0u, 3u, 1u << 31}) {
+    EXPECT_THAT(error({f32, {2}, alignment}), HasSubstr("a power of two up to")) << alignment;
+  }
+}
+
+TEST(Verify, SpansAscend) {
+  for (const CodeSpan span : {CodeSpan{1, 0}, CodeSpan{0, 1}, CodeSpan{1000, 0}}) {
+    Unit unit = sample();
+    unit.functions[0].spans = {span};
+    EXPECT_THAT(failure_of([&] { verify(unit); }), HasSubstr("span-order"));
+  }
+  Unit unit = sample();
+  unit.functions[0].spans = {{0, 0}, {0, 0}};
+  EXPECT_THAT(failure_of([&] { verify(unit); }), HasSubstr("span-order"));
+}
+
+TEST(Verify, ResultsHaveANameEachOrNone) {
+  Unit unit = sample();
+  unit.functions[0].result_names = {"a", "b"};
+  EXPECT_THAT(failure_of([&] { verify(unit); }),
+              testing::AllOf(HasSubstr("2 names for 1 results"), HasSubstr("result-names")));
+}
+
+TEST(Verify, KernelsNeedCode) {
+  Unit unit = sample();
+  unit.packed.push_back({"k", true, Effect::Pure});
+  EXPECT_THAT(failure_of([&] { verify(unit); }),
+              testing::AllOf(HasSubstr("kernel-names"), HasSubstr("kernel objects or computes")));
+}
+
+TEST(Verify, FunctionsHaveCodeAndRegisters) {
+  Unit unit = sample();
+  unit.functions[0].code.clear();
+  unit.functions[0].spans.clear();
+  EXPECT_THAT(failure_of([&] { verify(unit); }), HasSubstr("code-size"));
+  unit = sample();
+  unit.functions[0].register_count = 0;
+  EXPECT_THAT(failure_of([&] { verify(unit); }), HasSubstr("room for the parameters"));
+  unit = sample();
+  unit.functions[0].params.push_back(unit.functions[0].params[0]);
+  unit.functions[0].register_count = 4;
+  EXPECT_THAT(failure_of([&] { verify(unit); }), HasSubstr("two parameters \"x\""));
 }
 
 TEST(Verify, SignatureText) {
