@@ -252,6 +252,8 @@ nb::object text_of(nb::handle_t<Tensor> self) {
     return prefix + nb::module_::import_("numpy").attr("array2string")(
                         to_numpy(self), nb::arg("separator") = ", ",
                         nb::arg("threshold") = kShownElements, nb::arg("prefix") = prefix);
+  } catch (nb::builtin_exception&) {  // of to_numpy
+    return type;
   } catch (nb::python_error& e) {
     if (e.matches(PyExc_MemoryError)) throw;
     return type;

@@ -307,3 +307,36 @@ def test_what_fits_is_passed_on_by_function_values_of_the_host(call_closures):
 def test_a_function_of_the_host_that_another_returned_is_checked(call_closures):
     with pytest.raises(tenon.ExecutionError, match="of a function of the host doesn't fit its declared type"):
         call_closures("made", tenon.Function(lambda x: lambda y: 1000), 5)
+
+
+def test_a_function_of_the_host_takes_arguments_by_position():
+    identity = tenon.Function(lambda v: v)
+    with pytest.raises(TypeError, match="has no parameter names: pass arguments by position"):
+        identity(v=1)
+
+
+def test_an_index_is_a_number():
+    class Index:
+        def __index__(self):
+            return 7
+
+    class Wrong:
+        def __index__(self):
+            raise LookupError("no index")
+
+    identity = tenon.Function(lambda v: v)
+    assert identity(Index()) == 7
+    with pytest.raises(LookupError, match="no index"):
+        identity(Wrong())
+    with pytest.raises(TypeError, match="'set' is not a value of Tenon"):
+        identity({1})
+
+
+def test_text_that_is_no_unicode_is_refused():
+    with pytest.raises(UnicodeEncodeError):
+        tenon.Function(lambda v: v)("\ud800")
+
+
+def test_only_cells_have_fields_by_number():
+    with pytest.raises(TypeError, match="not a cell"):
+        tenon._tenon.cell_of(1)

@@ -5,6 +5,7 @@ import copy
 import ctypes
 import gc
 import pickle
+import sys
 import weakref
 
 import numpy as np
@@ -407,3 +408,52 @@ def test_memory_of_another_device_is_not_read():
     for read in (memoryview, np.asarray, pickle.dumps):
         with pytest.raises(Exception, match="on another device"):
             read(t)
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [({"stream": 3}, "has no streams"), ({"dl_device": (2, 0)}, "can't be copied to another device")],
+)
+def test_dlpack_has_no_streams_and_one_device(arguments, says):
+    with pytest.raises((ValueError, BufferError), match=says):
+        tenon.Tensor(np.ones(2)).__dlpack__(**arguments)
+    assert tenon.Tensor(np.ones(2)).__dlpack__(stream=-1, dl_device=(1, 0), copy=True) is not None
+
+
+def test_strings_are_no_dlpack():
+    with pytest.raises(BufferError, match="DLPack can't express a tensor of strings"):
+        tenon.Tensor(np.array(["a"])).__dlpack__()
+
+
+def test_numpy_asks_for_a_dtype_and_a_copy():
+    t = tenon.Tensor(np.arange(3, dtype="int32"))
+    assert np.asarray(t, dtype="float64").dtype == "float64"
+    assert not np.shares_memory(t.__array__(copy=True), np.asarray(t))
+    with pytest.raises(ValueError, match="another dtype needs a copy"):
+        t.__array__(dtype=np.dtype("float64"), copy=False)
+
+
+def test_a_scalar_has_no_length():
+    with pytest.raises(TypeError, match="a tensor of rank 0 has no length"):
+        len(tenon.Tensor(np.ones(())))
+
+
+def test_a_damaged_pickle_is_refused():
+    float32 = (2, 32, 1)
+    for size in (11, 13):
+        with pytest.raises(ValueError, match="the pickled tensor is damaged"):
+            tenon._tenon.tensor_of(float32, (3,), bytes(size))
+
+
+def test_a_dtype_that_numpy_lacks_needs_ml_dtypes(monkeypatch):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    t = tenon.Tensor(np.ones(2, dtype=ml_dtypes.bfloat16))
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    with pytest.raises(TypeError, match="NumPy has no bfloat16: `pip install ml_dtypes` adds it"):
+        t.numpy()
+    assert repr(t) == "tensor[2; bf16]"
+
+
+def test_an_instance_without_init_says_so():
+    with pytest.raises((TypeError, BufferError), match="made without __init__"):
+        memoryview(tenon.Tensor.__new__(tenon.Tensor))
