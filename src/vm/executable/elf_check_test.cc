@@ -12,9 +12,12 @@
 #include <iterator>
 #include <vector>
 
+#include "support/error_testing.h"
 #include "support/memory_file.h"
 #include "support/text.h"
+#include "vm/executable/cpu_features.h"
 #include "vm/executable/kernel_abi.h"
+#include "vm/executable/kernel_choice.h"
 #include "vm/executable/kernel_object.h"
 
 namespace tenon::vm {
@@ -306,6 +309,68 @@ TEST(ElfCheck, RefusesWhatItDoesNotKnow) {
     if (relro.segment(i)->p_type == PT_GNU_RELRO) relro.segment(i)->p_memsz = 1 << 20;
   }
   EXPECT_EQ(relro.refusal(), "a range to be made read-only outside of its data");
+}
+
+TEST(ElfCheck, RefusesWhatRunsOrNeedsOthers) {
+  const auto with = [](Elf64_Sxword tag, uint64_t value = 0) {
+    Object object;
+    object.entry(DT_RELACOUNT)->d_un.d_val = value;
+    object.entry(DT_RELACOUNT)->d_tag = tag;
+    return object.refusal();
+  };
+  EXPECT_EQ(with(DT_NEEDED), "a needed library");
+  for (const Elf64_Sxword tag :
+       {DT_INIT, DT_FINI, DT_INIT_ARRAY, DT_FINI_ARRAY, DT_PREINIT_ARRAY}) {
+    EXPECT_EQ(with(tag), "a constructor or destructor") << tag;
+  }
+  EXPECT_EQ(with(DT_TEXTREL), "relocations in its code");
+  EXPECT_EQ(with(DT_FLAGS, DF_TEXTREL), "relocations in its code");
+  EXPECT_EQ(with(DT_FLAGS, DF_STATIC_TLS), "thread-local storage");
+  EXPECT_EQ(with(DT_VERNEED), "versioned imports");
+  EXPECT_EQ(with(DT_FLAGS_1, DF_1_GLOBAL), "flags 0x2 for the loader");
+  EXPECT_EQ(with(DT_RELAENT, 16), "relocations of the wrong size");
+}
+
+// What KernelObject::open says of an object that is closed.
+std::string error_of_opening(const Object& object) {
+  EXPECT_EQ(object.refusal(), "none");
+  return failure_of([&] { KernelObject::open(object.elf, "net.tnx"); });
+}
+
+TEST(KernelObject, OfAnotherAbiIsUnsupported) {
+  Object object;
+  *object.in_memory<uint32_t>(object.symbol()->st_value) = kKernelAbiVersion + 1;
+  EXPECT_THAT(error_of_opening(object),
+              testing::HasSubstr("net.tnx has native code for another kernel ABI"));
+}
+
+TEST(KernelObject, ForFeaturesThatNoMachineHasTogetherIsUnsupported) {
+  Object object;
+  std::memset(object.in_memory<char>(object.symbol()->st_value + 8), 0xff, 2 * sizeof(uint64_t));
+  const std::string error = error_of_opening(object);
+  EXPECT_THAT(error, testing::HasSubstr("net.tnx needs CPU features that this machine lacks"));
+  EXPECT_THAT(error, testing::HasSubstr("`tenon targets` lists them"));
+}
+
+TEST(KernelObject, WithoutATableIsDamaged) {
+  Object object;
+  ++object.symbol()->st_name;  // "enon_kernel_table"
+  EXPECT_THAT(error_of_opening(object), testing::HasSubstr("no kernel table"));
+}
+
+TEST(KernelObject, IsChosenByTheFeaturesThatAreAvailable) {
+  Unit unit;
+  unit.kernels = {{cat(kHostArchitecture, "-linux"), "any", {"no-such-feature"}, {}},
+                  {"z80", "any", {}, {}},
+                  {cat(kHostArchitecture, "-linux"), "any", {}, {}}};
+  std::vector<std::string> reasons;
+  EXPECT_EQ(choose_kernels(unit, std::vector<std::string>{}, &reasons), nullptr);
+  ASSERT_EQ(reasons.size(), 3u);
+  EXPECT_THAT(reasons[0], testing::HasSubstr("code that needs no-such-feature"));
+  EXPECT_EQ(reasons[1], "code for z80");
+  EXPECT_THAT(reasons[2], testing::HasSubstr("no code for the host of "));
+  EXPECT_THAT(failure_of([&] { KernelObject::open_best(unit, "net.tnx"); }),
+              testing::HasSubstr("net.tnx has no native code that this machine can run"));
 }
 
 TEST(ElfCheck, RefusesWhatTheLoaderFollowsUnseen) {

@@ -130,5 +130,22 @@ TEST(KernelRuntime, WithoutDevicesLaunchesNothing) {
   EXPECT_THAT(error, HasSubstr("cuda:1"));
 }
 
+TEST(KernelError, EachCodeHasAMessageWithItsValues) {
+  constexpr KernelError kCodes[] = {
+#define TENON_KERNEL_ERROR(number, identifier, ...) KernelError::identifier,
+#include "vm/executable/kernel_errors.def"
+  };
+  for (const KernelError code : kCodes) {
+    const std::string text = kernel_error("k", code, 1, 2, 3, 4).render();
+    EXPECT_THAT(text, HasSubstr("kernel 'k': "));
+    EXPECT_THAT(text, testing::Not(HasSubstr("%"))) << text;
+    EXPECT_THAT(text, testing::Not(HasSubstr("stopped with code"))) << text;
+  }
+  EXPECT_THAT(kernel_error("k", static_cast<KernelError>(999), 0, 0, 0, 0).render(),
+              HasSubstr("stopped with code 999"));
+  EXPECT_THAT(kernel_error("k", KernelError::NotATensor, 1, -1, TypeIndex::Int, 0).render(),
+              HasSubstr("argument 1 is not a tensor"));
+}
+
 }  // namespace
 }  // namespace tenon::vm
