@@ -1,11 +1,23 @@
-# Counts how often each line of the target's sources runs, if FOLDER is below one of TENON_COVERAGE. Only
-# the folders of interest are counted: everything else, tests included, is compiled as in the dev preset.
+# Counts how often each line of the target's sources in FOLDER runs, of those that TENON_COVERAGE names: by a folder
+# around them or by the beginning of their path. Everything else, tests included, is compiled as in the dev preset.
 function(tenon_measure_coverage target folder)
+  set(options --coverage -fprofile-update=atomic)  # threads count, too
+  set(named)
+  get_target_property(sources ${target} SOURCES)
   foreach(measured ${TENON_COVERAGE})
     if("${folder}/" MATCHES "^${measured}/")
-      # Threads count, too.
-      target_compile_options(${target} PRIVATE --coverage -fprofile-update=atomic)
+      target_compile_options(${target} PRIVATE ${options})
       return()
     endif()
+    foreach(source ${sources})
+      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}")
+      if("${source}" MATCHES "^${PROJECT_SOURCE_DIR}/${measured}")
+        list(APPEND named "${source}")
+      endif()
+    endforeach()
   endforeach()
+  list(REMOVE_DUPLICATES named)
+  if(named)
+    set_property(SOURCE ${named} APPEND PROPERTY COMPILE_OPTIONS ${options})
+  endif()
 endfunction()
