@@ -348,6 +348,20 @@ TEST(Damage, OfOffsetsIsReadOrRefused) {
   EXPECT_GT(refused, 0);
 }
 
+// The error of a file with this table in the place of its debug section.
+std::string error_with_debug(const flatbuffers::FlatBufferBuilder& builder) {
+  const std::string_view table(reinterpret_cast<const char*>(builder.GetBufferPointer()),
+                               builder.GetSize());
+  const std::string room(table.size(), 'n');
+  std::string bytes = write_to_bytes(
+      assemble(cat("span \"a.tn\" 1 2 \"", room, "\"\nfunc @f() {\n at 0\n ret 1\n}")));
+  const SectionEntry debug = *read_section_table(bytes, "test", true).find(SectionId::Debug);
+  EXPECT_GE(debug.size, table.size());
+  bytes.replace(debug.offset, table.size(), table);
+  repair_hashes(bytes);
+  return failure_of([&] { load(bytes); });
+}
+
 // Reading such lists would take time in proportion to the square of the file's size.
 TEST(Damage, OfListsThatShareTheirStringsIsFound) {
   flatbuffers::FlatBufferBuilder builder;
@@ -355,17 +369,61 @@ TEST(Damage, OfListsThatShareTheirStringsIsFound) {
   const auto span = tnx::CreateSpan(builder, 0, 0, 0, builder.CreateVector(nodes));
   const std::vector<flatbuffers::Offset<tnx::Span>> spans(100, span);
   builder.Finish(tnx::CreateDebug(builder, builder.CreateVector(spans)));
-  const std::string_view shared(reinterpret_cast<const char*>(builder.GetBufferPointer()),
-                                builder.GetSize());
+  EXPECT_THAT(error_with_debug(builder), HasSubstr("offsets outside of the section"));
+}
 
-  const std::string room(shared.size(), 'n');
-  std::string bytes = write_to_bytes(
-      assemble(cat("span \"a.tn\" 1 2 \"", room, "\"\nfunc @f() {\n at 0\n ret 1\n}")));
-  const SectionEntry debug = *read_section_table(bytes, "test", true).find(SectionId::Debug);
-  ASSERT_GE(debug.size, shared.size());
-  bytes.replace(debug.offset, shared.size(), shared);
-  repair_hashes(bytes);
-  EXPECT_THAT(failure_of([&] { load(bytes); }), HasSubstr("offsets outside of the section"));
+TEST(Damage, OfSpansThatShareLongTextIsFound) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto file = builder.CreateString(std::string(60'000, 'f'));
+  std::vector<flatbuffers::Offset<tnx::Span>> spans;
+  for (int i = 0; i < 200; ++i) spans.push_back(tnx::CreateSpan(builder, file));
+  builder.Finish(tnx::CreateDebug(builder, builder.CreateVector(spans)));
+  EXPECT_THAT(error_with_debug(builder), HasSubstr("bytes of metadata can hold"));
+}
+
+TEST(Damage, OfSpansForOtherFunctionsIsFound) {
+  flatbuffers::FlatBufferBuilder builder;
+  const std::vector<flatbuffers::Offset<tnx::FunctionSpans>> functions(
+      2, tnx::CreateFunctionSpans(builder));
+  builder.Finish(tnx::CreateDebug(builder, 0, builder.CreateVector(functions)));
+  EXPECT_THAT(error_with_debug(builder), HasSubstr("spans of 2 functions"));
+}
+
+TEST(Damage, OfTheSizeOfAHashIsFound) {
+  std::string bytes = write_to_bytes(sample());
+  const SectionTable table = read_section_table(bytes, "test", true);
+  const SectionEntry debug = *table.find(SectionId::Debug);
+  SectionEntry damaged = debug;
+  damaged.checked -= 1;
+  const std::string_view written(reinterpret_cast<const char*>(&debug), sizeof debug);
+  bytes.replace(bytes.find(written), written.size(), reinterpret_cast<const char*>(&damaged),
+                sizeof damaged);
+  ASSERT_TRUE(repair_hashes(bytes));
+  EXPECT_THAT(failure_of([&] { load(bytes); }), HasSubstr(cat("of all ", debug.size)));
+}
+
+// How often the value, written to a word of the file whose hashes are then repaired, gives this
+// error.
+template <class T>
+int errors_of_damage(const std::string& bytes, T value, const char* error) {
+  int found = 0;
+  for (size_t at = 0; at + sizeof value <= bytes.size(); at += sizeof value) {
+    std::string damaged = bytes;
+    std::memcpy(damaged.data() + at, &value, sizeof value);
+    repair_hashes(damaged);
+    if (failure_of([&] { load(damaged); }).find(error) != std::string::npos) ++found;
+  }
+  return found;
+}
+
+TEST(Damage, OfConstantsIsNamed) {
+  std::string text;
+  for (int i = 0; i < 12; ++i) text += "const = \"it lies behind the tensor\"\n";
+  text += "const = tensor[1, 1; string] {\"abc\"}\nfunc @f() {\n ret 1\n}\n";
+  const std::string bytes = write_to_bytes(assemble(text));
+  EXPECT_GT(errors_of_damage<uint8_t>(bytes, 99, "a kind that the format has"), 0);
+  EXPECT_GT(errors_of_damage<uint8_t>(bytes, 0xff, "the end of each string, then their UTF-8"), 0);
+  EXPECT_GT(errors_of_damage<uint32_t>(bytes, 33, "rank 33"), 0);
 }
 
 TEST(Damage, OfAnotherFormatIsUnsupported) {
