@@ -340,3 +340,19 @@ def test_text_that_is_no_unicode_is_refused():
 def test_only_cells_have_fields_by_number():
     with pytest.raises(TypeError, match="not a cell"):
         tenon._tenon.cell_of(1)
+
+
+def test_a_function_takes_any_number_of_arguments():
+    assert tenon.Function(lambda *values: values)(*range(20)) == tuple(range(20))
+
+
+def test_functions_print_their_signatures(add):
+    assert repr(tenon.Function(len)) == "<tenon.Function>"
+    assert repr(add["main"]).startswith("<tenon.Function (x: tensor[n; f32]")
+
+
+def test_every_kind_of_parameter_has_a_name():
+    kinds = {"i64": "int", "bool": "bool", "f64": "float", "shape[2]": "shape", "fn(i64) -> i64": "function"}
+    params = ", ".join(f"%p{i}: {type}" for i, type in enumerate(kinds))
+    exe = tenon.compile(tenon.ir.parse(f"fn @main({params}) -> i64 {{ 1 }}"))
+    assert [p.kind for p in exe.signature("main").params] == list(kinds.values())

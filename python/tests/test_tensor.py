@@ -457,3 +457,17 @@ def test_a_dtype_that_numpy_lacks_needs_ml_dtypes(monkeypatch):
 def test_an_instance_without_init_says_so():
     with pytest.raises((TypeError, BufferError), match="made without __init__"):
         memoryview(tenon.Tensor.__new__(tenon.Tensor))
+
+
+def test_read_only_tensors_are_no_writable_buffers():
+    a = np.ones(2, "float32")
+    a.flags.writeable = False
+    buffer = np.frombuffer(tenon.Tensor(a), "float32")  # which asks for a writable one first
+    assert not buffer.flags.writeable and buffer.tolist() == [1, 1]
+
+
+def test_tensors_of_ml_dtypes_are_compact_for_numpy():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    t = tenon.Tensor(np.ones(4, dtype=ml_dtypes.bfloat16)[::2])
+    with pytest.raises(BufferError, match="isn't compact: copy it with numpy.ascontiguousarray"):
+        t.numpy()
