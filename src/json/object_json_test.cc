@@ -51,10 +51,11 @@ TEST_F(ObjectJson, KeepsEveryKind) {
   Any back = from_json(to_json(k));
   EXPECT_TRUE(equal_and_hash(k, back)) << to_json(k, 1);
   EXPECT_EQ(back.as<Ref<Kinds>>()->cache, 0);
-  for (Any v : {Any(), Any(true), Any(-7), Any(1.5), Any(-0.0), Any(1e300), Any(std::nan("")),
-                Any(-INFINITY), Any("text"), Any(String(std::string_view("\xff\0x", 3))),
-                Any(Bytes("\x01\xfe")), Any(f16), Any(kCpu), Any(Shape{1, -1}), Any(Array<Any>()),
-                Any(Map<Any, Any>{{Any(1), Any("x")}})}) {
+  for (const Any& v :
+       {Any(), Any(true), Any(-7), Any(1.5), Any(-0.0), Any(1e300), Any(std::nan("")),
+        Any(-INFINITY), Any("text"), Any(String(std::string_view("\xff\0x", 3))),
+        Any(Bytes("\x01\xfe")), Any(f16), Any(kCpu), Any(Shape{1, -1}), Any(Array<Any>()),
+        Any(Map<Any, Any>{{Any(1), Any("x")}})}) {
     EXPECT_TRUE(equal_and_hash(v, from_json(to_json(v)))) << to_json(v);
   }
 }

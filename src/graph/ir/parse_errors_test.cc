@@ -31,10 +31,11 @@ class ParseErrors : public ::testing::Test {
   }
   static void expect_errors(std::span<const BadText> cases, std::string_view before,
                             std::string_view after) {
-    for (const auto& [text, message, expected] : cases) {
-      const std::string error = failure_of([&] { parse_module(cat(before, text, after), "t.tn"); });
-      EXPECT_THAT(error, HasSubstr(message)) << text.substr(0, 200);
-      EXPECT_THAT(error, HasSubstr(expected)) << text.substr(0, 200);
+    for (const BadText& bad : cases) {
+      const std::string whole = cat(before, bad.text, after);
+      const std::string error = failure_of([&] { parse_module(whole, "t.tn"); });
+      EXPECT_THAT(error, HasSubstr(bad.message)) << bad.text.substr(0, 200);
+      EXPECT_THAT(error, HasSubstr(bad.expected)) << bad.text.substr(0, 200);
     }
   }
 };

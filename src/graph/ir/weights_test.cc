@@ -16,7 +16,7 @@ namespace tenon::graph {
 namespace {
 
 Tensor counted(std::vector<int64_t> shape) {
-  const Tensor tensor = Tensor::empty(shape, f32);
+  Tensor tensor = Tensor::empty(shape, f32);
   for (int64_t i = 0; i < tensor.count(); ++i) {
     tensor.data_as<float>()[i] = static_cast<float>(i);
   }
@@ -57,7 +57,7 @@ std::string error_of_header(std::string_view header, size_t data = 8) {
   const uint64_t size = header.size();
   std::ofstream(path) << std::string_view(reinterpret_cast<const char*>(&size), sizeof size)
                       << header << std::string(data, '\0');
-  const std::string error = failure_of([&] { const WeightFile file(path); });
+  std::string error = failure_of([&] { const WeightFile file(path); });
   std::filesystem::remove(path);
   return error;
 }

@@ -376,6 +376,7 @@ TEST(Damage, OfSpansThatShareLongTextIsFound) {
   flatbuffers::FlatBufferBuilder builder;
   const auto file = builder.CreateString(std::string(60'000, 'f'));
   std::vector<flatbuffers::Offset<tnx::Span>> spans;
+  spans.reserve(200);
   for (int i = 0; i < 200; ++i) spans.push_back(tnx::CreateSpan(builder, file));
   builder.Finish(tnx::CreateDebug(builder, builder.CreateVector(spans)));
   EXPECT_THAT(error_with_debug(builder), HasSubstr("bytes of metadata can hold"));
