@@ -24,12 +24,14 @@ Scalar relu(const InferContext&, const Elements& x) {
   return x[0]->dtype.is_unsigned_int() ? x[0] : max_of(x[0], number(x[0]->dtype, 0));
 }
 
-// max(x, 0) + log(1 + exp(-|x|)), which doesn't overflow.
+// max(x, 0) + log(1 + exp(-|x|)), which doesn't overflow. What 1 + t loses of a small t is added to
+// its logarithm, to first order.
 Scalar softplus(const InferContext&, const Elements& x) {
   const DataType dtype = wide(x[0]->dtype);
   const Scalar v = as(dtype, x[0]), one = number(dtype, 1), zero = number(dtype, 0);
-  Scalar tail = unary(UnaryOp::kExp, unary(UnaryOp::kNeg, unary(UnaryOp::kAbs, v)));
-  return as(x[0]->dtype, max_of(v, zero) + unary(UnaryOp::kLog, one + tail));
+  const Scalar t = unary(UnaryOp::kExp, unary(UnaryOp::kNeg, unary(UnaryOp::kAbs, v)));
+  const Scalar sum = one + t, lost = t - (sum - one);
+  return as(x[0]->dtype, max_of(v, zero) + (unary(UnaryOp::kLog, sum) + lost / sum));
 }
 
 struct Function {

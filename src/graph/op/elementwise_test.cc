@@ -66,6 +66,15 @@ TEST(Elementwise, SoftplusDoesNotOverflow) {
   EXPECT_TRUE(std::isnan(y.data[4]));
 }
 
+TEST(Elementwise, SoftplusKeepsTheDigitsOfSmallResults) {
+  const std::vector<float> x = {-1, -5, -10, -20, -80};
+  const Nd y(run("softplus", {Tensor::copy_of<float>(std::vector<int64_t>{5}, f32, x)}));
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double want = std::log1p(std::exp(static_cast<double>(x[i])));
+    EXPECT_NEAR(y.data[i], want, 4e-7 * want) << x[i];
+  }
+}
+
 Tensor specials() {
   std::vector<float> x = {INFINITY, -INFINITY, NAN, 3e9f, -3e9f, 2.9f, -2.9f, 0};
   return Tensor::copy_of<float>(std::vector<int64_t>{8}, f32, x);

@@ -83,9 +83,12 @@ Operands hard_swish(NodeContext& cx) {
   return {cx.mul(cx.in(0), activation::hard_sigmoid(cx, cx.in(0), 1.0 / 6, 0.5))};
 }
 
+// x tanh(log(1 + t)) = x n / (n + 2) for t = exp(x), n = t (t + 2); above 20 the quotient is 1.
 Operands mish(NodeContext& cx) {
-  Operand x = cx.in(0);
-  return {cx.mul(x, cx.op("tanh", {activation::softplus(cx, x)}))};
+  const Operand x = cx.in(0), two = cx.scalar_like(x, 2);
+  const Operand t = cx.op("exp", {cx.op("minimum", {x, cx.scalar_like(x, 20)})});
+  const Operand n = cx.mul(t, cx.add(t, two));
+  return {cx.mul(x, cx.div(n, cx.add(n, two)))};
 }
 
 Operands swish(NodeContext& cx) {
