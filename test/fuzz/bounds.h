@@ -1,8 +1,9 @@
 // Limits for mutants, and storage of findings. A program calls set_bounds once, begin_mutant before
-// each mutant and end_mutants at the end. The file that TENON_FINDING names ("finding.bin") always
-// has the current mutant, or its number if it is made from that alone, so that it is left behind
-// whatever ends the program. A sanitizer's report and exceeding the limits also print its number.
-// finding() keeps a mutant whose failure was caught, and continues.
+// each mutant and end_mutants at the end, and in between may_run_forever() before what may. The
+// file that TENON_FINDING names ("finding.bin") always has the current mutant, or its number if it
+// is made from that alone, so that it is left behind whatever ends the program. A sanitizer's
+// report and exceeding the limits also print its number. finding() keeps a mutant whose failure was
+// caught, and continues.
 #pragma once
 
 #include <fcntl.h>
@@ -29,14 +30,18 @@
 
 namespace tenon::fuzz {
 
+constexpr int kLate = 30;  // the exit code of a process that ran forever where it may
+
 struct Bounds {
   static inline std::string path;
   static inline int file = -1;
   static inline const std::string* mutant = nullptr;
   static inline std::string number;  // of a mutant that is made from it alone
-  static inline unsigned seconds = 0;
-  static inline int waits = 0;             // how often `seconds` have passed for this mutant
+  static inline unsigned seconds_of_mutant = 0;
+  static inline unsigned seconds = 0;      // of what runs now
+  static inline int waits = 0;             // how often they have passed
   static inline int64_t cpu_at_begin = 0;  // nanoseconds
+  static inline bool endless = false;      // what runs may run forever
   static inline char name[40];             // the mutant's name for handlers: "mutant 17"
   static inline long findings = 0;
 };
@@ -81,7 +86,7 @@ inline void set_bounds(unsigned seconds) {
     std::perror(Bounds::path.c_str());
     std::exit(2);
   }
-  Bounds::seconds = seconds;
+  Bounds::seconds_of_mutant = seconds;
   std::signal(SIGALRM, [](int) {
     // A busy machine or a stopped process is not a finding; waiting forever is.
     constexpr int kWaits = 10;
@@ -90,6 +95,7 @@ inline void set_bounds(unsigned seconds) {
       alarm(Bounds::seconds);
       return;
     }
+    if (Bounds::endless) _exit(kLate);
     say_finding(" takes longer than it may");
     std::abort();
   });
@@ -98,6 +104,14 @@ inline void set_bounds(unsigned seconds) {
   rlimit memory{rlim_t{4} << 30, rlim_t{4} << 30};
   setrlimit(RLIMIT_DATA, &memory);
 #endif
+}
+
+inline void watch(unsigned seconds, bool endless) {
+  Bounds::seconds = seconds;
+  Bounds::endless = endless;
+  Bounds::waits = 0;
+  Bounds::cpu_at_begin = cpu_time();
+  alarm(seconds);
 }
 
 // `bytes` must live until the next call.
@@ -110,15 +124,19 @@ inline void begin_mutant(uint64_t number, const std::string& bytes) {
     std::perror(Bounds::path.c_str());
     std::exit(2);
   }
-  Bounds::waits = 0;
-  Bounds::cpu_at_begin = cpu_time();
-  alarm(Bounds::seconds);
+  watch(Bounds::seconds_of_mutant, false);
 }
 
 // The same for what is made from its number alone, which is all that the file has.
 inline void begin_mutant(uint64_t number) {
   Bounds::number = cat(number, "\n");
   begin_mutant(number, Bounds::number);
+}
+
+// What this mutant does from now on may run forever. After these seconds the process exits with
+// kLate, which is not a finding.
+inline void may_run_forever(unsigned seconds) {
+  watch(seconds, true);
 }
 
 inline void finding(const std::string& what) {

@@ -15,11 +15,13 @@
 namespace tenon::fuzz {
 namespace {
 
-// What calls of a function did, as text.
-std::string outcome_of(vm::Machine& m, uint32_t function, std::span<const AnyView> args) {
+// What calls of a function did, as text. Counts those that returned a value.
+std::string outcome_of(vm::Machine& m, uint32_t function, std::span<const AnyView> args,
+                       long* values) {
   std::string text;
   try {
     text = repr(m.call(function, args), 4000);
+    ++*values;
   } catch (const Error& error) {
     text = error.render();
   }
@@ -27,7 +29,8 @@ std::string outcome_of(vm::Machine& m, uint32_t function, std::span<const AnyVie
 }
 
 struct Outcome {
-  long calls = 0, compiled = 0;
+  long calls = 0;
+  long values = 0;  // that calls of compiled code returned
   std::string problem;
 };
 
@@ -61,7 +64,9 @@ Outcome compare_modes(Choices& choices) {
         args.push_back(argument(p.type, round == 0 ? 3 : args.size() * 3 + f + round));
       }
       const std::vector<AnyView> views(args.begin(), args.end());
-      const std::string expected = outcome_of(a, f, views), found = outcome_of(b, f, views);
+      long values = 0;
+      const std::string expected = outcome_of(a, f, views, &values);
+      const std::string found = outcome_of(b, f, views, &outcome.values);
       ++outcome.calls;
       if (expected == found) continue;
       outcome.problem = cat("function ", f, ", round ", round, "\nbytecode: ", expected,
@@ -80,20 +85,21 @@ int main(int argc, char** argv) {
   const Arguments arguments = read_arguments(argc, argv, Arguments::Files::None);
   driver::initialise();
   set_bounds(60);
-  long calls = 0;
+  long calls = 0, kept = 0;
   for (uint64_t number = arguments.first; number < arguments.end; ++number) {
     begin_mutant(number);
     Choices choices(number);
     try {
       const Outcome outcome = compare_modes(choices);
       calls += outcome.calls;
+      kept += outcome.values > 0;
       if (!outcome.problem.empty()) finding(cat("program ", number, ": ", outcome.problem));
     } catch (const Error& error) {
       finding(cat("program ", number, ": ", error.render()));
     }
   }
   end_mutants();
-  std::printf("%llu programs: %ld calls, %ld findings\n",
-              static_cast<unsigned long long>(arguments.count()), calls, Bounds::findings);
+  std::printf("%llu programs, %ld of which returned a value: %ld calls, %ld findings\n",
+              static_cast<unsigned long long>(arguments.count()), kept, calls, Bounds::findings);
   return Bounds::findings ? 1 : 0;
 }

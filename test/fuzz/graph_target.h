@@ -28,21 +28,26 @@ inline graph::Module lower(const graph::Module& module, const GraphTarget& targe
   return driver::run_passes(module, compile_options(target));
 }
 
+// Prints a module and reads it again. Returns a finding, or "".
+inline std::string read_again(const graph::Module& module) {
+  const std::string once = graph::to_text(module);
+  // A text with elided constants can't be parsed again.
+  if (once.find("{...}") != std::string::npos) return "";
+  try {
+    const std::string twice = graph::to_text(graph::parse_module(once, "once.tn"));
+    if (twice != once) return cat("printed\n", once, "\nand read again it is\n", twice);
+  } catch (const Error& e) {
+    return cat("what was printed can't be read: ", e.render(), "\n", once);
+  }
+  return "";
+}
+
 // Reads a textual program like `tenon compile`. Returns a finding, or "".
 inline std::string run_graph_text(std::string_view text, const GraphTarget& target) {
   try {
     const graph::Module module = graph::parse_module(text, "mutant.tn");
     graph::check_module(module);
-    const std::string once = graph::to_text(module);
-    // A text with elided constants can't be parsed again.
-    if (once.find("{...}") == std::string::npos) {
-      try {
-        const std::string twice = graph::to_text(graph::parse_module(once, "once.tn"));
-        if (twice != once) return cat("printed\n", once, "\nand read again it is\n", twice);
-      } catch (const Error& e) {
-        return cat("what was printed can't be read: ", e.render(), "\n", once);
-      }
-    }
+    if (std::string problem = read_again(module); !problem.empty()) return problem;
     lower(module, target);
   } catch (const Error& e) {
     if (e.kind() == ErrorKind::Internal) return e.render();

@@ -357,11 +357,13 @@ class Grower {
   bool keep_from(size_t before) {
     set_code();
     Any result;
+    ++made_.tried;
     if (!runs(&result)) {
       if (lines_.size() == before + 1) failing_ = std::move(lines_.back());
       lines_.resize(before);
       return false;
     }
+    ++made_.kept;
     const auto* registers = result.as_object<ArrayObj>();
     if (!registers || registers->size != static_cast<int64_t>(scope_.registers)) return true;
     scope_.full.clear();

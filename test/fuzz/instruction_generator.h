@@ -71,6 +71,9 @@ std::vector<vm::Word> encode(std::span<const Line> lines);
 
 struct GeneratedUnit {
   vm::Unit unit;
+  // Programs that were run to make this one: it, with an instruction or a pattern more at a time.
+  int tried = 0;
+  int kept = 0;  // those that returned, from which it was continued
   // How many instructions of each opcode are in functions that return.
   std::map<vm::Opcode, int> executed;
   // For each function, whether each of its instructions ran when the function was called as it was

@@ -11,8 +11,9 @@ namespace tenon::fuzz {
 
 struct ProgramOutcome {
   TnxOutcome run;
-  int refused = 0;      // near misses
-  std::string problem;  // of a finding
+  int tried = 0, kept = 0;  // programs that ran while it was generated; those that returned
+  int refused = 0;          // near misses
+  std::string problem;      // of a finding
 };
 
 // Violates the rule in the unit; returns a finding, or "".
@@ -33,7 +34,10 @@ inline std::string refuse(Choices& choices, vm::Rule rule, vm::Unit unit, int* r
 inline ProgramOutcome run_program(Choices& choices) {
   ProgramOutcome outcome;
   try {
-    const vm::Unit unit = make_unit(choices).unit;
+    const GeneratedUnit made = make_unit(choices);
+    const vm::Unit& unit = made.unit;
+    outcome.tried = made.tried;
+    outcome.kept = made.kept;
     outcome.run = run_tnx(vm::write_to_bytes(unit), true, {});
     outcome.problem = outcome.run.problem;
     if (!outcome.run.loaded && outcome.problem.empty()) {

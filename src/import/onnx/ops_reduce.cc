@@ -75,6 +75,8 @@ Operands over_axes(NodeContext& cx, const std::function<Operand(const Plan&)>& m
       auto count = shape[0].as_const();
       if (!count && !p.keepdims)
         cx.unsupported("keepdims=0 for a number of axes known only at run time not implemented");
+      if (count > rank)
+        cx.invalid(cat(*count, " axes of a tensor of rank ", rank), cat("at most ", rank));
       p.axes.resize(static_cast<size_t>(count.value_or(0)));  // which are not known yet
       p.mask = cx.axes_mask(cx.in(1), rank);
       if (!count && !nothing) {  // no axes at run time mean all

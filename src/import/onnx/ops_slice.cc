@@ -135,6 +135,9 @@ Operands slice(NodeContext& cx) {
     }
   }
   if (!count) cx.unsupported("a number of axes known only at run time not implemented");
+  if (*count > cx.rank(0)) {
+    cx.invalid(cat(*count, " axes of a tensor of rank ", cx.rank(0)), cat("at most ", cx.rank(0)));
+  }
   size_t n = static_cast<size_t>(*count);
   std::optional<Ints> axes = Ints(), steps = Ints(n, 1);
   for (size_t i = 0; i < n; ++i) axes->push_back(static_cast<int64_t>(i));

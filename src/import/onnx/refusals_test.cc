@@ -428,7 +428,15 @@ TEST_F(RefusalsOfComputation, Signals) {
 }
 
 TEST_F(RefusalsOfComputation, Reduction) {
-  broken({{"ReduceSum", 17, {"f 2 3", "i 2 1"}, {}, "axes of rank 2", "a list"}});
+  broken({
+      {"ReduceSum", 17, {"f 2 3", "i 2 1"}, {}, "axes of rank 2", "a list"},
+      {"ReduceSum",
+       17,
+       {"f 2 3", "i 1000000000000"},
+       {},
+       "1000000000000 axes of a tensor of rank 2",
+       "at most 2"},
+  });
   unsupported({{"ReduceSum",
                 17,
                 {"f 2 3", "i k"},
