@@ -124,8 +124,9 @@ void map_pages_at_once([[maybe_unused]] char* memory, [[maybe_unused]] size_t by
 
 std::shared_ptr<void> allocate(size_t bytes) {
   constexpr size_t kLine = 64, kPage = 4096, kLarge = size_t{256} << 10;
-  std::shared_ptr<void> memory(
-      std::aligned_alloc(bytes >= kLarge ? kPage : kLine, round_up(bytes, kLine)), std::free);
+  const size_t alignment = bytes >= kLarge ? kPage : kLine;
+  std::shared_ptr<void> memory(std::aligned_alloc(alignment, round_up(bytes, alignment)),
+                               std::free);
   if (!memory) throw Error(ErrorKind::Runtime, cat("oneDNN: no memory for ", bytes, " bytes"));
   if (bytes >= kLarge) map_pages_at_once(static_cast<char*>(memory.get()), bytes / kPage * kPage);
   return memory;
