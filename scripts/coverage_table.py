@@ -38,7 +38,8 @@ def count_lines(notes: Path) -> dict[str, Counter[int]]:
     """How often the lines of each file ran, as gcov reports it for one object; its counts lie beside the notes."""
     run = subprocess.run(["gcov", "--json-format", "--stdout", notes], capture_output=True)
     if run.returncode != 0:
-        raise RuntimeError(f"gcov failed: {run.stderr.decode(errors='replace')}")
+        said = run.stderr.decode(errors="replace").strip()
+        raise RuntimeError(f"gcov can't read {notes}: {said}; build that object again, and run the tests")
     counts: dict[str, Counter[int]] = {}
     for file in json.loads(run.stdout)["files"]:
         lines = counts.setdefault(file["file"], Counter())
@@ -53,10 +54,14 @@ def main() -> int:
     parser.add_argument("--lines", type=Path)
     arguments = parser.parse_args()
     counts: dict[str, Counter[int]] = {}
-    with ThreadPool(len(os.sched_getaffinity(0))) as pool:
-        for part in pool.imap_unordered(count_lines, arguments.build.rglob("*.gcno")):
-            for file, lines in part.items():
-                counts.setdefault(file, Counter()).update(lines)
+    try:
+        with ThreadPool(len(os.sched_getaffinity(0))) as pool:
+            for part in pool.imap_unordered(count_lines, arguments.build.rglob("*.gcno")):
+                for file, lines in part.items():
+                    counts.setdefault(file, Counter()).update(lines)
+    except RuntimeError as error:
+        print(f"coverage_table: {error}", file=sys.stderr)
+        return 1
 
     print("| code | lines | covered | percent |")
     print("| --- | --- | --- | --- |")
