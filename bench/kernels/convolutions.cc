@@ -1,5 +1,6 @@
-// Times convolutions of 3 by 3 as oneDNN computes them directly and by Winograd's algorithm, in
-// turns, for the table from which src/library/onednn/winograd.cc chooses.
+// Times convolutions of 3 by 3 in turns: as oneDNN computes them directly and the library by
+// Winograd's algorithm, for the formula by which src/library/onednn/winograd.cc chooses, and, on
+// one thread, the same three ways in kernels of the compiler, for src/loop/winograd_tile.cc.
 //
 // Usage: bench_convolutions [THREADS [SECONDS_PER_ROW]]
 //
@@ -10,16 +11,21 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include <time.h>
 
+#include "bench/kernels/measure.h"
+#include "codegen/llvm/emit.h"
 #include "device/parallel.h"
 #include "library/onednn/kernel_sets.h"
 #include "library/onednn/register.h"
 #include "library/onednn/winograd.h"
+#include "loop/convolution_testing.h"
 #include "object/registry.h"
 
 namespace {
@@ -86,6 +92,22 @@ class Caches {
   std::vector<float> other_;
 };
 
+// A kernel of the compiler that computes the convolution in tiles of this size, or directly.
+std::unique_ptr<bench::OpenedKernel> own_kernel(const Row& row, std::optional<int64_t> tile) {
+  const int64_t cut = 2 - 2 * row.pad;
+  loop::ScheduleOptions options;
+  options.target = codegen::host_target().facts();
+  options.winograd_tile = [&](const loop::ConvolutionShape&) { return tile; };
+  const auto panel = loop::worthwhile_panel(f32, row.filters, options.target);
+  const loop::ConvolutionForm form = {
+      {row.images, row.height - cut, row.width - cut, row.channels, row.filters},
+      row.pad,
+      panel.value_or(0)};
+  const auto none = [](std::string_view) { return std::optional<int64_t>(); };
+  return std::make_unique<bench::OpenedKernel>(
+      loop::lower(*loop::convolution(form), "convolution", options), none);
+}
+
 void measure(const Row& row, double seconds, Caches* caches) {
   const int64_t cut = 2 - 2 * row.pad;
   const Tensor x = random({row.images, row.height, row.width, row.channels}, 1);
@@ -101,6 +123,13 @@ void measure(const Row& row, double seconds, Caches* caches) {
   }};
   for (const onednn::WinogradKernels& kernels : onednn::kernel_set().winograd)
     ways.emplace_back([&] { onednn::run_winograd(convolution, kernels); });
+  std::vector<std::unique_ptr<bench::OpenedKernel>> own;
+  if (threads_in_scope() == 1) {
+    for (const std::optional<int64_t> tile : {std::optional<int64_t>(), {4}, {2}}) {
+      own.push_back(own_kernel(row, tile));
+      ways.emplace_back([&kernel = *own.back()] { kernel.run(); });
+    }
+  }
   std::vector<std::vector<double>> times(ways.size());
   for (auto& way : ways) way();
   const auto now = [] { return milliseconds(CLOCK_MONOTONIC); };
@@ -113,18 +142,27 @@ void measure(const Row& row, double seconds, Caches* caches) {
       times[i].push_back(milliseconds(clock) - start);
     }
   }
-  const double direct = median(times[0]), four = median(times[1]), two = median(times[2]);
-  const onednn::WinogradKernels* chosen = onednn::choose_winograd(convolution);
-  const double taken = !chosen ? direct : chosen->tile == 4 ? four : two;
-  const double best = std::min({direct, four, two});
-  std::printf("%3ld x %3ldx%3ldx%4ld -> %4ld | %8.3f | %8.3f %5.2f | %8.3f %5.2f | %s %5.2f\n",
-              static_cast<long>(row.images), static_cast<long>(row.height),
-              static_cast<long>(row.width), static_cast<long>(row.channels),
-              static_cast<long>(row.filters), direct, four, four / direct, two, two / direct,
-              !chosen             ? "direct"
-              : chosen->tile == 4 ? "4x4   "
-                                  : "2x2   ",
-              taken / best);
+  std::printf("%3ld x %3ldx%3ldx%4ld -> %4ld", static_cast<long>(row.images),
+              static_cast<long>(row.height), static_cast<long>(row.width),
+              static_cast<long>(row.channels), static_cast<long>(row.filters));
+  const auto print = [&](size_t first, std::optional<int64_t> tile) {
+    const double direct = median(times[first]), four = median(times[first + 1]),
+                 two = median(times[first + 2]);
+    const double taken = !tile ? direct : *tile == 4 ? four : two;
+    std::printf(" | %8.3f %8.3f %5.2f %8.3f %5.2f %s %5.2f", direct, four, four / direct, two,
+                two / direct,
+                !tile        ? "direct"
+                : *tile == 4 ? "4x4   "
+                             : "2x2   ",
+                taken / std::min({direct, four, two}));
+  };
+  const onednn::WinogradKernels* const chosen = onednn::choose_winograd(convolution);
+  print(0, chosen ? std::optional<int64_t>(chosen->tile) : std::nullopt);
+  if (!own.empty()) {
+    print(3, loop::fastest_winograd_tile(
+                 {row.images, row.height - cut, row.width - cut, row.channels, row.filters}));
+  }
+  std::puts("");
   std::fflush(stdout);
 }
 
@@ -140,8 +178,8 @@ int main(int argc, char** argv) {
   const ThreadsScope threads(argc > 1 ? std::atoi(argv[1]) : 1);
   const double seconds = argc > 2 ? std::atof(argv[2]) : 0.5;
   std::puts(
-      "images x size x channels -> filters | direct ms | 4x4 ms, ratio | 2x2 ms, ratio |"
-      " chosen, to the best");
+      "images x size x channels -> filters | the library: direct ms, 4x4 ms, ratio, 2x2 ms, ratio,"
+      " chosen, to the best | the compiler's kernels: the same");
   Caches caches;
   for (const Row& row : kRows) measure(row, seconds, &caches);
 }

@@ -19,6 +19,14 @@ using namespace loop;
 
 namespace {
 
+// Memory that kernels have used, for later calls.
+struct Scratch {
+  void* data;
+  uint64_t bytes;
+  bool used;
+};
+thread_local std::vector<Scratch> scratch;
+
 struct Host : vm::KernelRuntime {
   Host() {
     abi_version = vm::kKernelAbiVersion;
@@ -33,14 +41,17 @@ struct Host : vm::KernelRuntime {
     parallel_for = [](const vm::KernelRuntime*, vm::KernelBody body, void* context, int64_t count,
                       int64_t) -> int32_t { return body(context, 0, count); };
     allocate = [](const vm::KernelRuntime*, const char*, uint64_t bytes) -> void* {
-      static thread_local std::vector<std::pair<void*, uint64_t>> kept;
-      for (auto& [p, n] : kept) {
-        if (n >= bytes) return p;
+      for (Scratch& s : scratch) {
+        if (s.used || s.bytes < bytes) continue;
+        s.used = true;
+        return s.data;
       }
-      kept.emplace_back(std::aligned_alloc(64, (bytes + 127) & ~uint64_t{63}), bytes);
-      return kept.back().first;
+      scratch.push_back({std::aligned_alloc(64, (bytes + 127) & ~uint64_t{63}), bytes, true});
+      return scratch.back().data;
     };
-    release = [](const vm::KernelRuntime*, void*) {};
+    release = [](const vm::KernelRuntime*, void* data) {
+      for (Scratch& s : scratch) s.used = s.used && s.data != data;
+    };
     poll = [](const vm::KernelRuntime*) -> int32_t { return 0; };
   }
 };
@@ -76,10 +87,10 @@ OpenedKernel::OpenedKernel(const KernelRef& kernel, const Sizes& sizes, std::str
   const double begin = seconds();
   std::vector<uint8_t> object = codegen::compile_kernels({kernel}, codegen::host_target(), emit);
   compile_seconds_ = seconds() - begin;
-  int fd = memfd_create("kernels", MFD_CLOEXEC);
-  if (write(fd, object.data(), object.size()) != static_cast<ssize_t>(object.size())) std::abort();
-  library_ = dlopen(cat("/proc/self/fd/", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
-  close(fd);
+  file_ = memfd_create("kernels", MFD_CLOEXEC);
+  if (write(file_, object.data(), object.size()) != static_cast<ssize_t>(object.size()))
+    std::abort();
+  library_ = dlopen(cat("/proc/self/fd/", file_).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library_) throw Error(ErrorKind::Internal, dlerror());
   for (const auto& list : {kernel->inputs, kernel->outputs}) {
     for (const auto& b : list) {
@@ -98,6 +109,7 @@ OpenedKernel::OpenedKernel(const KernelRef& kernel, const Sizes& sizes, std::str
 
 OpenedKernel::~OpenedKernel() {
   if (library_) dlclose(library_);
+  close(file_);
 }
 
 void OpenedKernel::run() const {

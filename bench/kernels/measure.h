@@ -29,6 +29,8 @@ class OpenedKernel {
   double compile_seconds() const { return compile_seconds_; }
 
  private:
+  int file_ =
+      -1;  // open while the library is, because dlopen takes a path for a library's identity
   void* library_ = nullptr;
   std::vector<Any> arguments_;
   double compile_seconds_ = 0;

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Measures the rounding errors of Tenon, ONNX Runtime and OpenVINO against PyTorch in double precision.
 
-Usage: accuracy.py --tenon PROGRAM --models FOLDER [--only NAME,...]
+Usage: accuracy.py --tenon PROGRAM --models FOLDER [--only NAME,...] [--libraries none]
 
 Needs the packages of `requirements.txt` and `export-requirements.txt`. Every network of export_models.py, which are exported to the
 folder if they are missing, runs in PyTorch with the same weights and inputs, but with 64-bit floats throughout, also where a network's
 code asks for 32. An error is the greatest difference of an output's element, relative to the greatest magnitude in that output; of a
 network, that of its worst output. The last column says whether Winograd's algorithm changes the result (whatever its tiles); if so,
-16 times ONNX Runtime's error is allowed instead of 4.
+16 times ONNX Runtime's error is allowed instead of 4. `--libraries none` measures Tenon's own kernels.
 
 Exits with 1 if an error exceeds the budget.
 """
@@ -81,7 +81,7 @@ class Row:
         return f"| {self.name} | {errors} | {self.ratio:.2f} | {self.budget} | {'yes' if self.uses_winograd else 'no'} |"
 
 
-def measure(tenon: Path, model: compare.Model, folder: Path) -> Row:
+def measure(tenon: Path, model: compare.Model, folder: Path, libraries: list[str]) -> Row:
     inputs = compare.make_inputs(model)
     inputs_file = folder / "inputs.npz"
     np.savez(inputs_file, **inputs)
@@ -89,7 +89,7 @@ def measure(tenon: Path, model: compare.Model, folder: Path) -> Row:
     names = compare.output_names(model)[: len(expected)]
     errors = {}
     for kind, flags in (("tenon", []), ("direct", ["--direct-convolutions"])):
-        compiled = compare.Tenon(tenon, model, inputs, folder, flags, kind)
+        compiled = compare.Tenon(tenon, model, inputs, folder, libraries + flags, kind)
         errors[kind] = compare.difference(compiled.outputs(names, folder), expected)
     for engine in compare.PEERS:
         compare.Peer(engine, model, inputs_file, threads=1).close()
@@ -102,6 +102,7 @@ def main() -> None:
     parser.add_argument("--tenon", type=Path, required=True)
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--only", help="names, comma-separated")
+    parser.add_argument("--libraries", choices=["onednn", "none"], help="as for `tenon compile`")
     options = parser.parse_args()
     names = options.only.split(",") if options.only else sorted(set(export_models.NETWORKS) - {"vit_batch"})
     missing = [name for name in names if not (options.models / f"{name}.onnx").exists()]
@@ -110,11 +111,12 @@ def main() -> None:
         subprocess.run([sys.executable, script, options.models, *missing], check=True)
     torch.backends.mha.set_fastpath_enabled(False)
     print(f"| {' | '.join(HEAD)} |\n{'| --- ' * len(HEAD)}|")
+    libraries = ["--libraries", options.libraries] if options.libraries else []
     rows = []
     for name in names:
         for model in compare.exported(options.models / f"{name}.onnx"):
             with tempfile.TemporaryDirectory() as folder:
-                rows.append(measure(options.tenon, model, Path(folder)))
+                rows.append(measure(options.tenon, model, Path(folder), libraries))
             print(rows[-1].text(), flush=True)
     if over := [row.name for row in rows if row.ratio > row.budget]:
         sys.exit(f"accuracy.py: over the budget: {', '.join(over)}")

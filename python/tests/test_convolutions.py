@@ -19,10 +19,11 @@ fn @main(%x: tensor[n, {SIZE}, {SIZE}, {CHANNELS}; f32]) -> tensor[n, {SIZE}, {S
 """
 
 
-@pytest.fixture(scope="module")
-def programs():
+@pytest.fixture(scope="module", params=["onednn", "none"])
+def programs(request):
     module = tenon.ir.parse(MODEL)
-    return tenon.compile(module), tenon.compile(module, direct_convolutions=True)
+    options = {"libraries": request.param}
+    return tenon.compile(module, **options), tenon.compile(module, **options, direct_convolutions=True)
 
 
 def expected(x: np.ndarray) -> np.ndarray:
@@ -56,7 +57,11 @@ def test_what_is_not_finite_stays_where_it_belongs(programs, bad):
     x = image(2)
     x[1, 7, 11, 5] = bad
     winograd, direct = (np.asarray(program(x)) for program in programs)
-    np.testing.assert_array_equal(winograd, direct)
+    # A library computes the whole convolution directly, a kernel the tiles with such values.
+    np.testing.assert_array_equal(np.isfinite(winograd), np.isfinite(direct))
+    finite = np.isfinite(direct)
+    np.testing.assert_array_equal(winograd[~finite], direct[~finite])
+    np.testing.assert_allclose(winograd[finite], direct[finite], atol=2e-4)
     touched = np.zeros((2, SIZE, SIZE), bool)
     touched[1, 6:9, 10:13] = True
     assert np.isfinite(winograd[~touched]).all()

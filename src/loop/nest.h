@@ -112,7 +112,7 @@ StmtRef schedule_reduction(Work w, const ScheduleOptions& options, bool parallel
 // into results at the same point; they share w's axes, and there is at least one. Null if `w` isn't
 // such a sum or is too small to gain.
 StmtRef schedule_contraction(Work w, const Ref<const Var>& sum, std::vector<Work> after,
-                             const ScheduleOptions& options);
+                             const ScheduleOptions& options, bool parallel);
 bool is_contraction(const Stage& s);
 // A sum of products over windows that slide along the last axis but one, each channel with weights
 // of its own: of numbers, or dot products of bytes in words. `after` as above; `in_bounds` as in
@@ -121,5 +121,9 @@ StmtRef schedule_windows(Work w, const Ref<const Var>& sum, std::vector<Work> af
                          const ScheduleOptions& options, bool in_bounds);
 StmtRef schedule_word_windows(Work w, const Ref<const Var>& sum, std::vector<Work> after,
                               const ScheduleOptions& options);
+// A convolution by Winograd's algorithm; `after` as above. Null if `w` isn't a convolution of 3 by
+// 3 with stride 1 whose sizes are known, or a direct one is faster.
+StmtRef schedule_winograd(const Work& w, const Ref<const Var>& sum, const std::vector<Work>& after,
+                          const ScheduleOptions& options);
 
 }  // namespace tenon::loop

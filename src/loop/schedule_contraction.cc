@@ -32,14 +32,19 @@ ExprRef minus_one(const ExprRef& a) {
 class ContractionNest {
  public:
   ContractionNest(const Work& w, const Ref<const Var>& sum, const std::vector<Work>& after,
-                  const ScheduleOptions& options, ContractionPlan plan)
-      : w_(w), sum_(sum), after_(after), options_(options), p_(std::move(plan)) {}
+                  const ScheduleOptions& options, bool parallel, ContractionPlan plan)
+      : w_(w),
+        sum_(sum),
+        after_(after),
+        options_(options),
+        parallel_(parallel),
+        p_(std::move(plan)) {}
 
   StmtRef run() {
     StmtRef tiles = all_tiles(false);
     if (p_.rows.is_const() || !is_contiguous(p_.b, p_.x)) return tiles;
     if (panels_at_once() > 1 && p_.tile_rows > kNarrowRows) {
-      ContractionNest narrow(w_, sum_, after_, options_, narrowed(p_));
+      ContractionNest narrow(w_, sum_, after_, options_, parallel_, narrowed(p_));
       tiles =
           if_then(less(dim_value(p_.rows), index(kNarrowRows + 1)), narrow.all_tiles(true), tiles);
     }
@@ -74,7 +79,7 @@ class ContractionNest {
                let(n0, scaled(block_n, block_n_size),
                    let(m_count, smaller(block, rows_left),
                        let(n_count, smaller(index(block_n_size), columns_left), body))));
-    return outer_loops(tasks, true, body);
+    return outer_loops(tasks, parallel_, body);
   }
 
   // Row by row: a row times a matrix reads each element of `b` once, so packing would cost more
@@ -83,7 +88,7 @@ class ContractionNest {
     if (const int64_t panels = panels_at_once(); panels > 1) return few_rows(panels);
     const Row row = row_of(w_.body, {p_.x}, p_.x.extent, p_.x.var);
     std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 1);
-    return outer_loops(outer, true, alloc(row.buffer, seq({row.sums, row.rest})));
+    return outer_loops(outer, parallel_, alloc(row.buffer, seq({row.sums, row.rest})));
   }
 
   // Several panels at once, since one has too few partial sums to hide the latency of an addition:
@@ -98,7 +103,7 @@ class ContractionNest {
                             let(p_.panels->var, in_block, row.rest));
     const std::vector<Axis> rows(w_.axes.begin(), w_.axes.end() - 2);
     return for_loop(block, index(0), index(*p_.panels->extent.as_const() / panels),
-                    ForKind::kParallel,
+                    parallel_ ? ForKind::kParallel : ForKind::kSerial,
                     outer_loops(rows, false, alloc(row.buffer, seq({row.sums, rest}))));
   }
 
@@ -401,6 +406,7 @@ class ContractionNest {
   const Ref<const Var>& sum_;
   const std::vector<Work>& after_;
   const ScheduleOptions& options_;
+  const bool parallel_;
   const ContractionPlan p_;
   Ref<const Buffer> a_pack_, b_pack_;  // of operands that aren't read in place
 };
@@ -408,11 +414,11 @@ class ContractionNest {
 }  // namespace
 
 StmtRef schedule_contraction(Work w, const Ref<const Var>& sum, std::vector<Work> after,
-                             const ScheduleOptions& options) {
+                             const ScheduleOptions& options, bool parallel) {
   collapse(&w, &after);
   auto plan = plan_contraction(w, after, options);
   if (!plan) return nullptr;
-  return ContractionNest(w, sum, after, options, std::move(*plan)).run();
+  return ContractionNest(w, sum, after, options, parallel, std::move(*plan)).run();
 }
 
 }  // namespace tenon::loop

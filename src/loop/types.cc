@@ -94,6 +94,7 @@ const TypeInfo& Stage::type_info() {
                                  field("reduction", &Stage::reduction, kReductionNames),
                                  field("accumulate", &Stage::accumulate),
                                  field("padding_is_skippable", &Stage::padding_is_skippable),
+                                 field("may_use_winograd", &Stage::may_use_winograd),
                                  field("scan_axis", &Stage::scan_axis),
                                  field("scatter_indices", &Stage::scatter_indices),
                                  field("update", &Stage::update, kOptional)};

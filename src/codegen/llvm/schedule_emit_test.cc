@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "codegen/llvm/jit_testing.h"
+#include "loop/convolution_testing.h"
 #include "loop/inline_stages.h"
 #include "loop/random_compute_testing.h"
 #include "loop/schedule.h"
@@ -82,6 +84,47 @@ TEST(ScheduleEmit, PanelsOfAPackedOperandAreReadWhereTheyLie) {
             }
           }
         }
+      }
+    }
+  }
+}
+
+// Of one block and of several, with panels of weights one by one and together, in place of what
+// they add.
+TEST(ScheduleEmit, ConvolutionsByWinogradAgreeWithPlainLoops) {
+  std::mt19937 rng(3);
+  const Target native = host_target();
+  for (const ConvolutionForm& f : std::vector<ConvolutionForm>{{{1, 14, 14, 32, 128}, 1, 64},
+                                                               {{2, 30, 29, 16, 192}, 1, 64},
+                                                               {{1, 9, 11, 48, 32}, 0},
+                                                               {{0, 12, 12, 16, 128}, 1, 64}}) {
+    const ComputeRef c = convolution(f);
+    const int64_t images = std::max<int64_t>(f.shape.images, 1);
+    std::vector<Tensor> inputs;
+    for (const auto& b : c->inputs) {
+      std::vector<int64_t> shape;
+      for (const Dim& d : b->shape) shape.push_back(d.as_const().value_or(images));
+      inputs.push_back(random_tensor(f32, shape, &rng));
+    }
+    const auto results = [&](const Target& target, const ScheduleOptions& options) {
+      const KernelRef kernel = lower(*c, "convolution", options);
+      OpenedKernels opened(compile_kernels({kernel}, target));
+      Tensor y = Tensor::empty(inputs[3].shape(), f32);
+      std::memcpy(y.data(), inputs[3].data(), static_cast<size_t>(y.bytes()));
+      EXPECT_EQ(opened.call("convolution", {inputs[0], inputs[1], inputs[2], y, y}), 0);
+      EXPECT_EQ(opened.workspaces_held, 0);
+      return y;
+    };
+    const Tensor expected = results(native, {.level = ScheduleLevel::kPlain, .target = {}});
+    for (const char* cpu : {"x86-64-v2", "x86-64-v3", "native"}) {
+      const Target target = parse_target(cpu);
+      if (!runs_here(target)) continue;
+      for (const int64_t tile : {2, 4}) {
+        SCOPED_TRACE(cat(f.shape.height, " x ", f.shape.width, ", tile ", tile, ", ", cpu));
+        ScheduleOptions options;
+        options.target = target.facts();
+        options.winograd_tile = [&](const ConvolutionShape&) { return tile; };
+        expect_close(results(target, options), expected, 2e-3);
       }
     }
   }

@@ -18,10 +18,8 @@ class Evaluator {
                                const std::vector<Any>& args) = 0;
 };
 
-// The compiler's options of these names (driver/options.def).
 struct OfferOptions {
-  int level = 0;
-  bool direct_convolutions = false;
+  int level = 0;             // the compiler's option (driver/options.def)
   loop::TargetFacts target;  // the lowest CPU that code is made for
 };
 

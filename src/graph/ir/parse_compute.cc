@@ -130,6 +130,7 @@ class ComputeParser : ScalarParser {
       s->reduction = reduction();
       if (p_.accept_word("in")) s->accumulate = p_.dtype();
       s->padding_is_skippable = p_.accept_word("skip_padding");
+      s->may_use_winograd = p_.accept_word("winograd");
     } else if (p_.accept_word("scatter")) {
       s->kind = loop::StageKind::kScatter;
       s->reduction = reduction();

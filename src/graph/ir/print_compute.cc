@@ -75,6 +75,7 @@ class ComputePrinter : ScalarPrinter {
         kind = cat("reduce ", reduction);
         if (!s.accumulate.is_void()) kind += cat(" in ", to_text(s.accumulate));
         if (s.padding_is_skippable) kind += " skip_padding";
+        if (s.may_use_winograd) kind += " winograd";
         break;
       case StageKind::kScatter:
         kind = cat("scatter ", reduction);

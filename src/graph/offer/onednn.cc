@@ -252,15 +252,7 @@ class Partitioner : public Rewriter {
                  {"dilations", ones("dilations")},
                  {"pads", attr_dims(pads.to_vector())},
                  {"groups", a.at("groups")},
-                 {"winograd", Any(!options_.direct_convolutions && !is_dequantised(match.base))}});
-  }
-
-  // Whether the convolution reads quantised values: sums of few integers are exact if they are
-  // computed directly, and what follows quantises them again, where Winograd's rounding errors
-  // would become whole steps.
-  bool is_dequantised(const Ref<const Call>& base) {
-    const Operand x = through_transpose(base->args[0]).first;
-    return call_of(builder(), x, op::dequantize_linear);
+                 {"winograd", a.at("winograd")}});
   }
 
   Operand product(const VarRef& var, const Match& match) {

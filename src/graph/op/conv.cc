@@ -80,9 +80,11 @@ std::pair<Scalar, Indices> channel_and_entry(const Layout& layout, const Indices
 
 // The stage that sums products into `y`.
 StageRef skipping_padding(const BufferRef& y, const std::vector<Dim>& extents,
-                          const std::function<Scalar(const Indices&, const Indices&)>& body) {
+                          const std::function<Scalar(const Indices&, const Indices&)>& body,
+                          bool winograd = false) {
   auto products = make<loop::Stage>(*loop::reduce_stage(y, loop::Reduction::kSum, extents, body));
   products->padding_is_skippable = true;
+  products->may_use_winograd = winograd;
   return products;
 }
 
@@ -138,6 +140,7 @@ struct Factors {
   Scalar padding;  // instead of an element outside x
   std::function<Scalar(const Scalar& x)> x;
   std::function<Scalar(const Scalar& w, const Scalar& channel)> w;
+  bool winograd = false;  // whether Winograd's algorithm may compute the sums
 };
 
 // The stages that end with the sum of products `y`.
@@ -167,7 +170,7 @@ std::vector<StageRef> sums_of_products(const LowerContext& cx, const BufferRef& 
     return factors.x(load(source, layout.join(i[0], channel, places))) *
            factors.w(load(w, weight.index(c, m, k)), m);
   };
-  stages.push_back(skipping_padding(y, extents, body));
+  stages.push_back(skipping_padding(y, extents, body, factors.winograd));
   return stages;
 }
 
@@ -175,8 +178,8 @@ loop::ComputeRef lower_conv(const LowerContext& cx) {
   const DataType dtype = wide(cx.output()->dtype);
   const auto factor = [&](const Scalar& e, auto&&...) { return as(dtype, e); };
   const BufferRef sum = sum_of(cx);
-  std::vector<StageRef> stages =
-      sums_of_products(cx, sum, {number(cx.input(0)->dtype, 0), factor, factor});
+  std::vector<StageRef> stages = sums_of_products(
+      cx, sum, {number(cx.input(0)->dtype, 0), factor, factor, cx.info().attr_bool("winograd")});
   add_bias(cx, sum, &stages);
   return cx.compute(stages);
 }
@@ -349,7 +352,13 @@ void register_conv(OperatorTable& table) {
       {.name = "conv",
        .kind = OpKind::kContraction,
        .operands = {{"x", kNumbers}, {"w", kNumbers}, {"bias", kNumbers, OperandSpec::kOptional}},
-       .attrs = {strides_attr(), pads_attr(), dilations_attr(), groups, layout_attr()},
+       .attrs = {strides_attr(),
+                 pads_attr(),
+                 dilations_attr(),
+                 groups,
+                 layout_attr(),
+                 {"winograd", AttrKind::kBool, "false",
+                  "whether Winograd's algorithm may compute it, as `allow_winograd` sets it"}},
        .summary = "convolution; w is [M, C/groups, k...], or [k..., C/groups, M] for NHWC",
        .infer = infer_conv,
        .lower = lower_conv,

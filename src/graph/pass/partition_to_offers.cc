@@ -5,7 +5,7 @@ namespace tenon::graph {
 Module partition_to_offers(const Module& module, PassContext& cx) {
   Module now = module;
   for (Offer* offer : cx.offers) {
-    now = offer->partition(now, {cx.level, cx.direct_convolutions, cx.target});
+    now = offer->partition(now, {cx.level, cx.target});
   }
   return now;
 }

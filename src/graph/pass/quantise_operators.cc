@@ -74,8 +74,10 @@ class Quantiser : public Rewriter {
     if (!a || !w || !is_constant(w->integers)) return Operand();
     const TensorType& kernel = *known_tensor(call.args[1]);
     if (!sum_fits(product({kernel.dims.begin() + 1, kernel.dims.end()}))) return Operand();
+    Attrs attributes = call.attrs;
+    attributes.erase("winograd");  // sums of integers are exact
     const Operand product =
-        make(op::conv_integer, {a->integers, w->integers, a->zero, w->zero}, call.attrs);
+        make(op::conv_integer, {a->integers, w->integers, a->zero, w->zero}, attributes);
     const size_t rank = x->dims.size();
     const Operand scale = make(op::mul, {a->scale, per_channel(w->scale, rank)});
     Operand y = make(op::mul, {as_float(product), scale});

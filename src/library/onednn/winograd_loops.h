@@ -5,7 +5,7 @@
 
 #include "library/onednn/vector_product.h"
 #include "library/onednn/winograd_kernels.h"
-#include "library/onednn/winograd_transforms.h"
+#include "support/winograd_transforms.h"
 
 namespace tenon::onednn {
 

@@ -12,14 +12,13 @@
 #include "device/preparation.h"
 #include "library/onednn/kernel_sets.h"
 #include "library/onednn/onednn_testing.h"
-#include "library/onednn/winograd_transforms.h"
+#include "support/winograd_transforms.h"
 
 namespace tenon {
 namespace {
 
 using library::Activation;
 using onednn::WinogradKernels;
-using onednn::WinogradTransforms;
 
 // With one input and one tap of 1, the products summed by A^T are the definition's.
 template <int kTile>

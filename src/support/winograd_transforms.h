@@ -9,10 +9,11 @@
 // matrices are nearer to 1, so that its error is about a third (B. Barabasz et al., "Error Analysis
 // and Improving the Accuracy of Winograd Convolution for Deep Neural Networks", 2018).
 //
-// V is a number or a vector of numbers S. Elements are `step` apart.
+// V is a number, a vector of numbers S, or an expression whose constants are S. Elements are `step`
+// apart.
 #pragma once
 
-namespace tenon::onednn {
+namespace tenon {
 
 template <int kTile>
 struct WinogradTransforms;
@@ -86,4 +87,4 @@ struct WinogradTransforms<4> {
   }
 };
 
-}  // namespace tenon::onednn
+}  // namespace tenon
