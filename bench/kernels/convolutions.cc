@@ -1,6 +1,6 @@
 // Times convolutions of 3 by 3 in turns: as oneDNN computes them directly and the library by
-// Winograd's algorithm, for the formula by which src/library/onednn/winograd.cc chooses, and, on
-// one thread, the same three ways in kernels of the compiler, for src/loop/winograd_tile.cc.
+// Winograd's algorithm, for the costs in src/library/onednn/winograd.cc, and, on
+// one thread, the same three ways in kernels of the compiler, for src/loop/tiling.cc.
 //
 // Usage: bench_convolutions [THREADS [SECONDS_PER_ROW]]
 //
@@ -97,7 +97,7 @@ std::unique_ptr<bench::OpenedKernel> own_kernel(const Row& row, std::optional<in
   const int64_t cut = 2 - 2 * row.pad;
   loop::ScheduleOptions options;
   options.target = codegen::host_target().facts();
-  options.winograd_tile = [&](const loop::ConvolutionShape&) { return tile; };
+  options.winograd_tile = [&](const ConvolutionShape&) { return tile; };
   const auto panel = loop::worthwhile_panel(f32, row.filters, options.target);
   const loop::ConvolutionForm form = {
       {row.images, row.height - cut, row.width - cut, row.channels, row.filters},
@@ -159,7 +159,7 @@ void measure(const Row& row, double seconds, Caches* caches) {
   const onednn::WinogradKernels* const chosen = onednn::choose_winograd(convolution);
   print(0, chosen ? std::optional<int64_t>(chosen->tile) : std::nullopt);
   if (!own.empty()) {
-    print(3, loop::fastest_winograd_tile(
+    print(3, loop::measured_winograd_tile(
                  {row.images, row.height - cut, row.width - cut, row.channels, row.filters}));
   }
   std::puts("");

@@ -66,8 +66,8 @@ struct Stage : Object {
   // A sum of products where one factor is `select(inside, x, 0)` for padding: the zeros may be left
   // out instead of multiplied, which only makes a difference next to an infinity or a NaN.
   bool padding_is_skippable = false;
-  // Winograd's algorithm may compute the sum, whose rounding errors docs/semantics.md has. True
-  // only of convolutions.
+  // Winograd's algorithm may compute the sum (rounding errors: docs/semantics.md). Only of
+  // convolutions.
   bool may_use_winograd = false;
 
   int64_t scan_axis = 0;

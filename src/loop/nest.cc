@@ -134,6 +134,7 @@ Work work_of(const Stage& s, const std::vector<Ref<const Var>>& leading,
   w.reduction = s.reduction;
   w.accumulate = accumulator_type(s);
   w.padding_is_skippable = s.padding_is_skippable;
+  w.may_use_winograd = s.may_use_winograd;
   w.out = out;
   Array<ExprRef> at;
   size_t first = out->shape.size() == s.axes.size() ? 0 : leading.size();

@@ -20,7 +20,7 @@ struct Work {
   std::vector<Axis> reduce;  // of a reduction
   Reduction reduction = Reduction::kNone;
   DataType accumulate;
-  bool padding_is_skippable = false;  // as in Stage
+  bool padding_is_skippable = false, may_use_winograd = false;  // as in Stage
   ExprRef body;
   Ref<const Buffer> out;
   ExprRef offset;  // flat; null for a result of rank 0
@@ -124,6 +124,6 @@ StmtRef schedule_word_windows(Work w, const Ref<const Var>& sum, std::vector<Wor
 // A convolution by Winograd's algorithm; `after` as above. Null if `w` isn't a convolution of 3 by
 // 3 with stride 1 whose sizes are known, or a direct one is faster.
 StmtRef schedule_winograd(const Work& w, const Ref<const Var>& sum, const std::vector<Work>& after,
-                          const ScheduleOptions& options);
+                          const ScheduleOptions& options, bool in_bounds);
 
 }  // namespace tenon::loop

@@ -7,7 +7,6 @@
 #include "loop/kernel.h"
 #include "loop/recurrence.h"
 #include "loop/tiling.h"
-#include "loop/winograd_tile.h"
 
 namespace tenon::loop {
 
@@ -20,7 +19,7 @@ struct ScheduleOptions {
   ScheduleLevel level = ScheduleLevel::kShaped;
   TargetFacts target;
   ChooseTiling tiling = tabled_tiling;
-  ChooseWinogradTile winograd_tile = fastest_winograd_tile;
+  ChooseWinogradTile winograd_tile = measured_winograd_tile;
 };
 
 // The only way from a Compute to a loop nest. `compute` must be a whole kernel (whole_kernel), and

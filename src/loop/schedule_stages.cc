@@ -195,9 +195,7 @@ class StageSchedule {
     }
     StmtRef nest = schedule_word_windows(w, sum, after, options_);
     if (!nest) nest = schedule_windows(w, sum, after, options_, c_.in_bounds);
-    if (!nest && s.may_use_winograd && c_.in_bounds) {
-      nest = schedule_winograd(w, sum, after, options_);
-    }
+    if (!nest) nest = schedule_winograd(w, sum, after, options_, c_.in_bounds);
     if (!nest) nest = schedule_contraction(std::move(w), sum, std::move(after), options_, true);
     if (nest) scratch_.insert(unwritten.begin(), unwritten.end());
     return {nest, end};

@@ -91,6 +91,14 @@ bool is_read_in_order(DataType dtype, int64_t columns, const TargetFacts& target
          columns == tabled_panel(dtype, columns, target);
 }
 
+std::optional<int64_t> measured_winograd_tile(const ConvolutionShape& shape) {
+  return fastest_winograd_tile(shape, {.per_weight = 21,
+                                       .per_direct_weight = 14,
+                                       .per_direct_product = 1.1,
+                                       .per_tile_of_2 = 350,
+                                       .per_tile_of_4 = 800});
+}
+
 int64_t tiles_of_windows(DataType dtype, int64_t channels, const TargetFacts& target) {
   constexpr int64_t kParts = 3;  // of a row
   const int64_t left = channels % vector_lanes(dtype.bytes(), target);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "object/dtype.h"
+#include "support/winograd_cost.h"
 
 namespace tenon::loop {
 
@@ -49,6 +50,12 @@ Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target);
 std::optional<int64_t> worthwhile_panel(DataType dtype, int64_t columns, const TargetFacts& target);
 // Whether it is read once and in order: it is worth packing, or is itself one panel.
 bool is_read_in_order(DataType dtype, int64_t columns, const TargetFacts& target);
+
+// The size of the tiles of a convolution by Winograd's algorithm; nullopt for one by its
+// definition.
+using ChooseWinogradTile = std::function<std::optional<int64_t>(const ConvolutionShape&)>;
+// The fastest, by what bench_convolutions has measured.
+std::optional<int64_t> measured_winograd_tile(const ConvolutionShape& shape);
 
 constexpr int64_t kFewestPlaces = 3;  // of a tile of windows
 // Tiles are written out for both ends of a row and what is between, in vectors and, where channels

@@ -78,10 +78,10 @@ std::pair<Scalar, Indices> channel_and_entry(const Layout& layout, const Indices
   return {r.front(), Indices(r.begin() + 1, r.end())};
 }
 
-// The stage that sums products into `y`.
-StageRef skipping_padding(const BufferRef& y, const std::vector<Dim>& extents,
-                          const std::function<Scalar(const Indices&, const Indices&)>& body,
-                          bool winograd = false) {
+// The stage that sums products into `y`; zeros of padding may be left out.
+StageRef sum_of_products(const BufferRef& y, const std::vector<Dim>& extents,
+                         const std::function<Scalar(const Indices&, const Indices&)>& body,
+                         bool winograd = false) {
   auto products = make<loop::Stage>(*loop::reduce_stage(y, loop::Reduction::kSum, extents, body));
   products->padding_is_skippable = true;
   products->may_use_winograd = winograd;
@@ -140,12 +140,11 @@ struct Factors {
   Scalar padding;  // instead of an element outside x
   std::function<Scalar(const Scalar& x)> x;
   std::function<Scalar(const Scalar& w, const Scalar& channel)> w;
-  bool winograd = false;  // whether Winograd's algorithm may compute the sums
 };
 
 // The stages that end with the sum of products `y`.
 std::vector<StageRef> sums_of_products(const LowerContext& cx, const BufferRef& y,
-                                       const Factors& factors) {
+                                       const Factors& factors, bool winograd = false) {
   const InferContext& info = cx.info();
   const BufferRef &x = cx.input(0), &w = cx.input(1);
   Layout layout = layout_of(info);
@@ -170,7 +169,7 @@ std::vector<StageRef> sums_of_products(const LowerContext& cx, const BufferRef& 
     return factors.x(load(source, layout.join(i[0], channel, places))) *
            factors.w(load(w, weight.index(c, m, k)), m);
   };
-  stages.push_back(skipping_padding(y, extents, body, factors.winograd));
+  stages.push_back(sum_of_products(y, extents, body, winograd));
   return stages;
 }
 
@@ -179,7 +178,7 @@ loop::ComputeRef lower_conv(const LowerContext& cx) {
   const auto factor = [&](const Scalar& e, auto&&...) { return as(dtype, e); };
   const BufferRef sum = sum_of(cx);
   std::vector<StageRef> stages = sums_of_products(
-      cx, sum, {number(cx.input(0)->dtype, 0), factor, factor, cx.info().attr_bool("winograd")});
+      cx, sum, {number(cx.input(0)->dtype, 0), factor, factor}, cx.info().attr_bool("winograd"));
   add_bias(cx, sum, &stages);
   return cx.compute(stages);
 }
@@ -283,7 +282,7 @@ loop::ComputeRef lower_conv_transpose(const LowerContext& cx) {
     return select(hit, term, number(dtype, 0));
   };
   const BufferRef sum = sum_of(cx);
-  std::vector<StageRef> stages = {skipping_padding(sum, extents, body)};
+  std::vector<StageRef> stages = {sum_of_products(sum, extents, body)};
   add_bias(cx, sum, &stages);
   return cx.compute(stages);
 }

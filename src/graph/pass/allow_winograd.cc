@@ -20,12 +20,17 @@ bool has_form(const Call& conv) {
 }
 
 class Allower : public Rewriter {
+ public:
+  explicit Allower(const PassContext& cx) : forbidden_(cx.direct_convolutions) {}
+
  protected:
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     const Call* const conv = as_op(value, op::conv);
-    if (!conv || !has_form(*conv) || is_dequantised(conv->args[0])) return keep(var, value);
+    if (!conv) return keep(var, value);
+    const bool allowed = !forbidden_ && has_form(*conv) && !is_dequantised(conv->args[0]);
+    if (conv->attrs.at("winograd").as<bool>() == allowed) return keep(var, value);
     Attrs attributes = conv->attrs;
-    attributes.set("winograd", Any(true));
+    attributes.set("winograd", Any(allowed));
     return keep(var, make_call(conv->kind, conv->callee, conv->args, attributes));
   }
 
@@ -34,12 +39,14 @@ class Allower : public Rewriter {
     const auto transposed = as_transposed(builder(), x);
     return call_of(builder(), transposed ? transposed->source : x, op::dequantize_linear);
   }
+
+  const bool forbidden_;
 };
 
 }  // namespace
 
 Module allow_winograd(const Module& module, PassContext& cx) {
-  return cx.direct_convolutions ? module : Allower().run(module);
+  return Allower(cx).run(module);
 }
 
 }  // namespace tenon::graph

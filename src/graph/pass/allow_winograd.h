@@ -1,5 +1,5 @@
-// allow_winograd: says of a convolution whether Winograd's algorithm may compute it: one of 3 by 3
-// with stride 1, channels-last, of f32. Kernels and libraries then take it where it is faster.
+// allow_winograd: says of each convolution whether Winograd's algorithm may compute it: of 3 by 3
+// with stride 1, channels-last, of f32. Kernels and libraries then use it where it is faster.
 //
 // Not of the result of a dequantize_linear: sums of few integers are exact if they are computed
 // directly, and what follows quantises them again, where the algorithm's rounding errors would

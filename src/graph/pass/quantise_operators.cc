@@ -74,8 +74,10 @@ class Quantiser : public Rewriter {
     if (!a || !w || !is_constant(w->integers)) return Operand();
     const TensorType& kernel = *known_tensor(call.args[1]);
     if (!sum_fits(product({kernel.dims.begin() + 1, kernel.dims.end()}))) return Operand();
-    Attrs attributes = call.attrs;
-    attributes.erase("winograd");  // sums of integers are exact
+    Attrs attributes;
+    for (const AttrSpec& own : OperatorTable::global().find(op::conv_integer)->attrs) {
+      attributes.set(own.name, call.attrs.at(own.name));
+    }
     const Operand product =
         make(op::conv_integer, {a->integers, w->integers, a->zero, w->zero}, attributes);
     const size_t rank = x->dims.size();

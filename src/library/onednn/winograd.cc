@@ -14,6 +14,7 @@
 #include "library/onednn/workspace.h"
 #include "support/poll.h"
 #include "support/rounding.h"
+#include "support/winograd_cost.h"
 
 namespace tenon::onednn {
 namespace {
@@ -27,35 +28,12 @@ constexpr int64_t kMostScratch = int64_t{10} << 20;
 constexpr int64_t kTilesOfAThread = 32;
 constexpr int kLoopsOfABlock = 3;  // each ends in a barrier
 
-// What a convolution costs, in multiplications of a product at full speed: bench_convolutions
-// measures the terms. Weights come from memory, because a model's other layers have been in the
-// caches meanwhile.
-namespace cost {
-constexpr double kPerWeight = 11;           // to read it
-constexpr double kPerDirectWeight = 14;     // to read one that isn't transformed
-constexpr double kPerDirectProduct = 0.88;  // oneDNN's loops, relative to those of winograd_loops.h
-// To transform a channel's inputs or a filter's outputs of a tile.
-constexpr double per_transform(int64_t tile) {
-  return tile == 4 ? 550 : 250;
-}
-// Of the direct convolution's cost; and of that of smaller tiles, whose weights are 4/9 as large.
-constexpr double kWorthIt = 0.95, kWorthMemory = 0.9;
-}  // namespace cost
-
-double direct_cost(const Convolution& c) {
-  const double pixels = static_cast<double>(c.out.dim(0) * c.out.dim(1) * c.out.dim(2));
-  return static_cast<double>(c.weights.count()) *
-         (pixels * cost::kPerDirectProduct + cost::kPerDirectWeight);
-}
-
-double winograd_cost(const Convolution& c, const WinogradKernels& kernels) {
-  const auto channels = static_cast<double>(c.x.dim(3)),
-             filters = static_cast<double>(c.out.dim(3));
-  const auto tiles = static_cast<double>(c.out.dim(0) * ceil_div(c.out.dim(1), kernels.tile) *
-                                         ceil_div(c.out.dim(2), kernels.tile));
-  return static_cast<double>(kernels.points) * channels * filters * (tiles + cost::kPerWeight) +
-         tiles * cost::per_transform(kernels.tile) * (channels + filters);
-}
+// As bench_convolutions measures them.
+constexpr WinogradCosts kCosts = {.per_weight = 11,
+                                  .per_direct_weight = 14,
+                                  .per_direct_product = 0.88,  // oneDNN's
+                                  .per_tile_of_2 = 250,
+                                  .per_tile_of_4 = 550};
 
 WinogradImages images_of(const Convolution& c, int64_t tile) {
   WinogradImages images{};
@@ -212,14 +190,10 @@ bool fits_winograd(const Convolution& c) {
 const WinogradKernels* choose_winograd(const Convolution& c) {
   const auto kernels = kernel_set().winograd;
   if (!c.winograd || kernels.empty() || !fits_winograd(c)) return nullptr;
-  const auto of_tile = [&](int64_t tile) -> const WinogradKernels& {
-    return *std::ranges::find(kernels, tile, &WinogradKernels::tile);
-  };
-  const WinogradKernels &four = of_tile(4), &two = of_tile(2);
-  const double of_four = winograd_cost(c, four), of_two = winograd_cost(c, two);
-  const bool takes_four = of_four < cost::kWorthMemory * of_two;
-  if ((takes_four ? of_four : of_two) > cost::kWorthIt * direct_cost(c)) return nullptr;
-  return takes_four ? &four : &two;
+  const auto tile = fastest_winograd_tile(
+      {c.out.dim(0), c.out.dim(1), c.out.dim(2), c.x.dim(3), c.out.dim(3)}, kCosts);
+  if (!tile) return nullptr;
+  return &*std::ranges::find(kernels, *tile, &WinogradKernels::tile);
 }
 
 bool run_winograd(const Convolution& convolution, const WinogradKernels& kernels) {
