@@ -334,8 +334,8 @@ int main(int argc, char** argv) {
     }
   }
   try {
-    std::printf("%-22s %10s %9s %8s %10s %6s\n", "kernel", "us", "GFLOP/s", "GB/s", "symbolic",
-                "ratio");
+    std::printf("%-22s %10s %9s %8s %10s %6s %10s\n", "kernel", "us", "GFLOP/s", "GB/s", "symbolic",
+                "ratio", "compile ms");
     for (const Case& c : cases()) {
       if (c.name.find(word) == std::string::npos) continue;
       double fixed = measure(c, false, print), symbolic = measure(c, true, print);

@@ -159,7 +159,7 @@ def check(seed: int, keys: list[tuple[str, str]], newest: dict[str, int], verbos
         reason = next((text for label, text, _ in error.rows if label == "reason"), str(error))
         return tell(seed=seed, outcome="not implemented", reason=reason[:300], operators=operators)
     except Exception as error:
-        known = known_differences.reason_of(model, f"{type(error).__name__}: {error}", None, expected)
+        known = known_differences.reason_of(model, f"{type(error).__name__}: {error}")
         text = f"{type(error).__name__}: {error}"
         outcome = "known" if known else "error"
         return tell(seed=seed, outcome=outcome, reason=known or text[:1500], operators=operators, text=model.text, level=level)
@@ -167,7 +167,7 @@ def check(seed: int, keys: list[tuple[str, str]], newest: dict[str, int], verbos
     text = differs(found, expected, tolerance)
     if not text:
         return tell(seed=seed, outcome="equal", operators=operators)
-    known = known_differences.reason_of(model, text, found, expected)
+    known = known_differences.reason_of(model, text)
     if known:
         return tell(seed=seed, outcome="known", reason=known, operators=operators)
     if len(operators) > 1 and is_unstable(model, expected, tolerance):
@@ -229,7 +229,6 @@ def main() -> int:
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--only", help="one operator")
     parser.add_argument("-v", "--verbose", action="store_true", help="print models, and why models were refused")
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     keys = [key for key in make_models.cases() if key[0] in NEWEST and known_differences.is_compared(key)]
     tally = Tally()
