@@ -65,3 +65,30 @@ def test_swiglu(alpha):
     model, inputs = model_of("SwiGLU", a, b[:1], opset=28)
     with pytest.raises(tenon.Error, match="size of A and B on axis 0"):
         ours(model, inputs)
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("size", [(1, 1), (2, 1), (3, 2)])
+def test_windows_that_are_larger_than_the_image_count_what_is_there(op, size):
+    x = np.arange(2 * size[0] * size[1], dtype="float32").reshape(1, 2, *size)
+    model, inputs = model_of(op, x, kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)
+    for axis in (2, 3):  # sizes that only a call tells
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = f"n{axis}"
+    reduced = np.max if op == "MaxPool" else np.mean
+    rows, columns = ((n + 1) // 2 for n in size)
+    expected = [
+        [reduced(x[0, c, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2]) for i in range(rows) for j in range(columns)]
+        for c in range(2)
+    ]
+    np.testing.assert_allclose(ours(model, inputs), np.reshape(expected, (1, 2, rows, columns)))
+
+
+# Each operand's size is its own; those beyond 128 operands are joined in groups.
+@pytest.mark.parametrize("count", [60, 140])
+@pytest.mark.parametrize("options", [{}, {"level": 0}])
+def test_concat_of_many_sizes_that_only_a_call_tells(count, options):
+    random = np.random.default_rng(3)
+    parts = [random.normal(size=(random.integers(0, 4), 3)).astype("float32") for _ in range(count)]
+    model, inputs = model_of("Concat", *parts, axis=0)
+    program = tenon.compile(model, **options)
+    np.testing.assert_array_equal(np.asarray(program(**inputs)), np.concatenate(parts))

@@ -54,15 +54,23 @@ class Lists {
     for (const Json& item : value.array) add(item, axis + 1);
   }
 
+  static bool is_number_name(std::string_view text) {
+    return text == "NaN" || text == "Infinity" || text == "-Infinity";
+  }
+
   void add_string(const Json& value) {
     if (value.kind != Json::Kind::String) fail(value, "a string in quotes");
     strings_.emplace_back(value.string);
   }
 
-  // From its text, since JSON's numbers are doubles.
+  // From its text, since JSON's numbers are doubles. Those that it lacks are strings, as in what
+  // `--json` prints.
   void add_number(const Json& value) {
     const std::string_view rest = text_.substr(value.offset);
-    const auto number = scalar_value(dtype_, rest.substr(0, rest.find_first_of(",] \t\r\n")));
+    const auto number =
+        scalar_value(dtype_, value.kind == Json::Kind::String && is_number_name(value.string)
+                                 ? std::string_view(value.string)
+                                 : rest.substr(0, rest.find_first_of(",] \t\r\n")));
     if (!number) {
       fail(value, dtype_.is_bool() ? "true or false" : cat("a number of ", numbers_of(dtype_)));
     }

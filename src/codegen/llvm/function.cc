@@ -51,17 +51,19 @@ llvm::AllocaInst* FunctionWriter::stack_slot(llvm::Type* type, uint64_t count, u
   return slot;
 }
 
+llvm::Value* FunctionWriter::symbol(std::string_view name) const {
+  auto s = env.symbols.find(name);
+  TENON_ASSERT(s != env.symbols.end(), "kernel '", kernel.name, "' doesn't bind symbol '", name,
+               "'");
+  return s->second;
+}
+
 llvm::Value* FunctionWriter::dim(const Dim& d) {
   if (auto c = d.as_const()) return entry.getInt64(static_cast<uint64_t>(*c));
   auto [it, is_new] = dims_.try_emplace(&d.node());
   if (is_new) {
     size.require_few(blocks_, ++sizes_);
-    it->second = DimWriter(entry, size, [this](std::string_view name) {
-                   auto s = env.symbols.find(name);
-                   TENON_ASSERT(s != env.symbols.end(), "kernel '", kernel.name,
-                                "' doesn't bind symbol '", name, "'");
-                   return s->second;
-                 }).write(d);
+    it->second = dim_writer_.write(d);
   }
   return it->second;
 }

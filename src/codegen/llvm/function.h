@@ -16,6 +16,7 @@
 
 #include "codegen/llvm/code_size.h"
 #include "codegen/llvm/lower.h"
+#include "codegen/llvm/size.h"
 
 namespace tenon::codegen {
 
@@ -92,6 +93,7 @@ struct FunctionWriter {
   int64_t stack_bytes = 0;  // of buffers on the stack, here and in the functions around a task
 
  private:
+  llvm::Value* symbol(std::string_view name) const;
   llvm::Function* function_;
   llvm::BasicBlock* exit_;
   llvm::PHINode* exit_code_;
@@ -100,6 +102,7 @@ struct FunctionWriter {
   uint64_t slot_bytes_ = 0;
   int64_t blocks_ = 0, sizes_ = 0;
   std::unordered_map<const DimNode*, llvm::Value*> dims_;
+  DimWriter dim_writer_{entry, size, [this](std::string_view name) { return symbol(name); }};
 };
 
 // Gives the registers that hold matrices the shapes of `f.matrix_shapes`, and takes their shapes

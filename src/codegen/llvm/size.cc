@@ -1,5 +1,6 @@
 #include "codegen/llvm/size.h"
 
+#include <optional>
 #include <unordered_set>
 
 #include "llvm/IR/MDBuilder.h"
@@ -96,8 +97,55 @@ llvm::Value* DimWriter::floor_division(llvm::Value* a, llvm::Value* c, bool rema
   return b_.CreateSelect(by_zero, zero, result);
 }
 
+llvm::Value* DimWriter::add(llvm::Value* a, llvm::Value* b) {
+  size_.add_cost(loop::kSimpleCost);
+  return on_failure_ ? checked(llvm::Intrinsic::sadd_with_overflow, a, b) : b_.CreateAdd(a, b);
+}
+
+namespace {
+
+// The terms of `sum` that `part` lacks; nullopt if `part` has others. Both are in canonical order.
+std::optional<std::vector<const DimNode*>> terms_beyond(const DimNode& sum, const DimNode& part) {
+  std::vector<const DimNode*> beyond;
+  auto next = part.args.begin();
+  for (const auto& term : sum.args) {
+    if (next != part.args.end() && Dim(term) == Dim(*next)) {
+      ++next;
+    } else {
+      beyond.push_back(term.get());
+    }
+  }
+  if (next != part.args.end()) return std::nullopt;
+  return beyond;
+}
+
+}  // namespace
+
+llvm::Value* DimWriter::write_sum(const DimNode& sum) {
+  llvm::Value* result = nullptr;
+  std::vector<const DimNode*> terms;
+  for (const Written& last : last_sums_) {
+    if (!last.sum || last.sum->args.size() >= sum.args.size()) continue;
+    auto beyond = terms_beyond(sum, *last.sum);
+    if (!beyond || (result && beyond->size() >= terms.size())) continue;
+    result = last.value;
+    terms = std::move(*beyond);
+  }
+  if (!result) {
+    for (const auto& term : sum.args) terms.push_back(term.get());
+  }
+  for (const DimNode* term : terms) {
+    llvm::Value* const value = write(*term);
+    result = result ? add(result, value) : value;
+  }
+  last_sums_[sums_++ % last_sums_.size()] = {Ref<const DimNode>(&sum), result};
+  return result;
+}
+
 llvm::Value* DimWriter::write(const DimNode& d) {
   switch (d.kind) {
+    case DimKind::kAdd:
+      return write_sum(d);
     case DimKind::kConst:
       return b_.getInt64(static_cast<uint64_t>(d.value));
     case DimKind::kSymbol:
@@ -115,10 +163,6 @@ llvm::Value* DimWriter::write(const DimNode& d) {
     size_.add_cost(loop::kSimpleCost);
     llvm::Value* a = result;
     switch (d.kind) {
-      case DimKind::kAdd:
-        result =
-            on_failure_ ? checked(llvm::Intrinsic::sadd_with_overflow, a, v) : b_.CreateAdd(a, v);
-        break;
       case DimKind::kMul:
         result =
             on_failure_ ? checked(llvm::Intrinsic::smul_with_overflow, a, v) : b_.CreateMul(a, v);
@@ -148,6 +192,7 @@ llvm::Value* DimWriter::write(const DimNode& d) {
       }
       case DimKind::kConst:
       case DimKind::kSymbol:
+      case DimKind::kAdd:
         break;
     }
   }

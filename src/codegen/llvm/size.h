@@ -1,6 +1,7 @@
 // Sizes as LLVM values: the sizes that a kernel has, and the code that computes them.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -21,7 +22,7 @@ std::vector<Dim> kernel_dims(const loop::Kernel& kernel);
 
 // Emits sizes, and counts their code. With `on_failure`, a result that overflows, a division by 0
 // or a broadcast of incompatible sizes branches to the block that it returns; without it,
-// arithmetic wraps and division by 0 gives 0.
+// arithmetic wraps and division by 0 gives 0. The builder only moves forward.
 class DimWriter {
  public:
   using OnFailure = std::function<llvm::BasicBlock*(vm::KernelError code, llvm::Value* found,
@@ -37,11 +38,21 @@ class DimWriter {
   void fail_if(llvm::Value* condition, vm::KernelError code, llvm::Value* found,
                llvm::Value* expected);
   llvm::Value* floor_division(llvm::Value* a, llvm::Value* b, bool remainder);
+  llvm::Value* write_sum(const DimNode& sum);
+  llvm::Value* add(llvm::Value* a, llvm::Value* b);
+
+  // A sum that was written, for those that go on from it, as the offsets of a concatenation do.
+  struct Written {
+    Ref<const DimNode> sum;
+    llvm::Value* value = nullptr;
+  };
 
   Builder& b_;
   CodeSize& size_;
   std::function<llvm::Value*(std::string_view)> symbol_;
   OnFailure on_failure_;
+  std::array<Written, 4> last_sums_;
+  size_t sums_ = 0;  // that were written
 };
 
 }  // namespace tenon::codegen

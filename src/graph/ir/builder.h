@@ -86,6 +86,9 @@ class Builder {
   // The scalar's value as a tensor of rank 0, whose type carries it if it is known.
   Operand tensor_of(const Operand& scalar);
 
+  // Fresh symbols will differ from those of this function, too: of one that is copied, before all
+  // of its symbols are bound.
+  void avoid_symbols_of(FunctionRef function) { avoided_ = std::move(function); }
   Dim fresh_symbol(std::string_view hint);
   // The elements of a small integer tensor, shape or scalar as expressions: carried by its type, or
   // bound to fresh symbols. Throws Usage if the type doesn't determine how many there are.
@@ -143,7 +146,8 @@ class Builder {
     ExprRef value;
   };
   std::unordered_map<const Expr*, Definition> definitions_;
-  std::set<std::string, std::less<>> used_symbols_;        // all, so that fresh ones are new
+  std::set<std::string, std::less<>> used_symbols_;  // all, so that fresh ones are new
+  FunctionRef avoided_;  // has symbols that aren't yet among these; null for none
   std::multiset<std::string, std::less<>> bound_symbols_;  // now
   std::multiset<std::string, std::less<>> checked_;        // conditions that hold here
   std::map<const Expr*, std::vector<Dim>> elements_;       // found by match_elements

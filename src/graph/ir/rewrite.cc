@@ -97,6 +97,7 @@ FunctionRef Rewriter::run(const FunctionRef& function) {
   builder_ = &builder;
   map_.clear();
   builder.at(function->span);
+  builder.avoid_symbols_of(function);
   for (const VarRef& param : function->params) {
     map(param, builder.param(param->name, param->type));
   }

@@ -29,7 +29,7 @@ Pool pool_of(const InferContext& cx) {
 Ref<const TensorType> pooled_type(InferContext& cx) {
   const TensorType& x = cx.tensor(0);
   Pool pool = pool_of(cx);
-  require_windows_fit(cx, pool.windows);
+  require_windows_fit(cx, pool.windows, pool.ceil);
   std::vector<Dim> places;
   for (const Window& w : pool.windows) places.push_back(w.count(pool.ceil));
   return tensor_type(x.dtype,

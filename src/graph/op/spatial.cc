@@ -63,9 +63,10 @@ std::vector<Window> windows_of(const InferContext& cx, const std::vector<Dim>& e
   return out;
 }
 
-void require_windows_fit(InferContext& cx, const std::vector<Window>& windows) {
+void require_windows_fit(InferContext& cx, const std::vector<Window>& windows, bool ceil) {
   for (size_t i = 0; i < windows.size(); ++i) {
-    cx.require_less_equal(windows[i].reach(), windows[i].padded(),
+    const Dim beyond = ceil ? Dim(windows[i].stride - 1) : Dim(0);  // it may reach
+    cx.require_less_equal(windows[i].reach(), windows[i].padded() + beyond,
                           cat("the kernel fits spatial axis ", i, " of 'x'"));
   }
 }

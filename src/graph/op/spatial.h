@@ -62,8 +62,8 @@ std::vector<Window> windows_of(const InferContext& cx, const Layout& layout,
 // The same over axes of these sizes.
 std::vector<Window> windows_of(const InferContext& cx, const std::vector<Dim>& extents,
                                const std::vector<Dim>& kernel);
-// Requires that a window fits into each padded axis.
-void require_windows_fit(InferContext& cx, const std::vector<Window>& windows);
+// Requires that a window fits into each padded axis; with `ceil`, that one starts there.
+void require_windows_fit(InferContext& cx, const std::vector<Window>& windows, bool ceil = false);
 
 // x padded with `fill` along the spatial axes that a window may leave, or x itself if there are
 // none. Adds the stage that makes it. `padded_place` gives indices into it.
