@@ -72,5 +72,6 @@ def test_the_memory_limit_counts_its_workspace(programs):
     x = image()
     winograd, direct = (tenon.VirtualMachine(p, limits=tenon.Limits(memory=700_000))["main"] for p in programs)
     direct(x)  # the result has 307 KB, the workspace of two blocks of 50 tiles 800 KB each
-    with pytest.raises(tenon.Error, match="memory"):
+    with pytest.raises(tenon.Error, match="memory limit") as failure:
         winograd(x)
+    assert failure.value.stopped_by == "memory"

@@ -404,9 +404,13 @@ StmtRef schedule_winograd(const Work& w, const Ref<const Var>& sum, const std::v
                           const ScheduleOptions& options, bool in_bounds) {
   // Each access to a window would be checked otherwise.
   if (!w.may_use_winograd || !in_bounds) return nullptr;
-  auto plan = plan_winograd(w, options);
+  const auto plan = plan_winograd(w, options);
   if (!plan) return nullptr;
-  return WinogradNest(w, sum, after, options, std::move(*plan)).run();
+  StmtRef nest = WinogradNest(w, sum, after, options, *plan).run();
+  if (!nest || !plan->each_image || !plan->panel_by_panel) return nest;
+  // Several images share the weights.
+  const StmtRef of_several = WinogradNest(w, sum, after, options, with_all_panels(*plan)).run();
+  return if_then(less(dim_value(plan->image.extent), index(2)), nest, of_several);
 }
 
 }  // namespace tenon::loop

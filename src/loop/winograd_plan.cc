@@ -18,6 +18,10 @@ constexpr int64_t kMostScratch = int64_t{10} << 20;
 constexpr int64_t kMostWeights = int64_t{256} << 20;  // bytes that are transformed in each call
 constexpr int64_t kRowPadding = 16;
 
+int64_t weights_plane_of(const WinogradPlan& p) {
+  return (p.panel_by_panel ? p.columns : p.filters()) * p.channels + kRowPadding;
+}
+
 class Planner {
  public:
   Planner(const Work& w, const ScheduleOptions& options) : w_(w), options_(options) {}
@@ -175,8 +179,7 @@ class Planner {
     p_.products_plane = p_.tiles_of_block * p_.products_row + kRowPadding;
     // Threads then share the panels.
     p_.panel_by_panel = p_.panel && p_.blocks == 1 && (p_.panels % 2 == 0 || p_.panels > 4);
-    const int64_t filters_at_once = p_.panel_by_panel ? p_.columns : p_.filters();
-    p_.weights_plane = filters_at_once * p_.channels + kRowPadding;
+    p_.weights_plane = weights_plane_of(p_);
   }
 
   const Work& w_;
@@ -191,6 +194,12 @@ int64_t WinogradPlan::rows_of_tiles() const {
 }
 int64_t WinogradPlan::columns_of_tiles() const {
   return ceil_div(width, tile);
+}
+
+WinogradPlan with_all_panels(WinogradPlan plan) {
+  plan.panel_by_panel = false;
+  plan.weights_plane = weights_plane_of(plan);
+  return plan;
 }
 
 std::optional<WinogradPlan> plan_winograd(const Work& w, const ScheduleOptions& options) {

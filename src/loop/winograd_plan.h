@@ -54,4 +54,7 @@ struct WinogradPlan {
 // channels or filters don't fill vectors, or it is computed faster by its definition.
 std::optional<WinogradPlan> plan_winograd(const Work& w, const ScheduleOptions& options);
 
+// The same with the weights of all panels transformed first, for many images.
+WinogradPlan with_all_panels(WinogradPlan plan);
+
 }  // namespace tenon::loop

@@ -94,12 +94,16 @@ TEST(ScheduleEmit, PanelsOfAPackedOperandAreReadWhereTheyLie) {
 TEST(ScheduleEmit, ConvolutionsByWinogradAgreeWithPlainLoops) {
   std::mt19937 rng(3);
   const Target native = host_target();
-  for (const ConvolutionForm& f : std::vector<ConvolutionForm>{{{1, 14, 14, 32, 128}, 1, 64},
-                                                               {{2, 30, 29, 16, 192}, 1, 64},
-                                                               {{1, 9, 11, 48, 32}, 0},
-                                                               {{0, 12, 12, 16, 128}, 1, 64}}) {
+  struct Case {
+    ConvolutionForm form;
+    int64_t images;
+  };
+  for (const auto& [f, images] : std::vector<Case>{{{{1, 14, 14, 32, 128}, 1, 64}, 1},
+                                                   {{{2, 30, 29, 16, 192}, 1, 64}, 2},
+                                                   {{{1, 9, 11, 48, 32}, 0}, 1},
+                                                   {{{0, 12, 12, 16, 128}, 1, 64}, 1},
+                                                   {{{0, 12, 12, 16, 128}, 1, 64}, 3}}) {
     const ComputeRef c = convolution(f);
-    const int64_t images = std::max<int64_t>(f.shape.images, 1);
     std::vector<Tensor> inputs;
     for (const auto& b : c->inputs) {
       std::vector<int64_t> shape;
@@ -120,7 +124,8 @@ TEST(ScheduleEmit, ConvolutionsByWinogradAgreeWithPlainLoops) {
       const Target target = parse_target(cpu);
       if (!runs_here(target)) continue;
       for (const int64_t tile : {2, 4}) {
-        SCOPED_TRACE(cat(f.shape.height, " x ", f.shape.width, ", tile ", tile, ", ", cpu));
+        SCOPED_TRACE(
+            cat(images, " x ", f.shape.height, " x ", f.shape.width, ", tile ", tile, ", ", cpu));
         ScheduleOptions options;
         options.target = target.facts();
         options.winograd_tile = [&](const ConvolutionShape&) { return tile; };

@@ -81,29 +81,31 @@ Workspace* new_workspace(size_t bytes) {
 }
 
 void* allocate(const KernelRuntime* self, const char* kernel, uint64_t bytes) {
-  size_t total = sizeof(Workspace) + (bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
-  CallContext* call = CallContext::current();
-  bool fits = bytes <= kAddressSpace && (!call || call->count_memory(total));
-  Workspace* workspace = fits ? take_kept(total) : nullptr;
-  if (fits && !workspace) workspace = new_workspace(total);
-  if (!workspace) {
-    if (fits && call) call->discount_memory(total);
-    self->raise(self, kernel, KernelError::OutOfMemory, -1, -1, static_cast<int64_t>(bytes), 0);
-    return nullptr;
-  }
-  workspace->call = call;
-  workspace->bytes = total;
-  auto byte = call ? call->fill_byte() : std::nullopt;
-  if (byte) {
-    try {
-      fill_memory(workspace + 1, *byte, total - sizeof(Workspace));
-    } catch (...) {  // the call should stop
-      give_back(self, workspace + 1);
-      set_current_exception();
+  const size_t total =
+      sizeof(Workspace) + (bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
+  CallContext* const call = CallContext::current();
+  Workspace* workspace = nullptr;
+  try {
+    if (bytes <= kAddressSpace) {
+      charge(total);
+      workspace = take_kept(total);
+      if (!workspace) workspace = new_workspace(total);
+      if (!workspace && call) call->discount_memory(total);
+    }
+    if (!workspace) {
+      self->raise(self, kernel, KernelError::OutOfMemory, -1, -1, static_cast<int64_t>(bytes), 0);
       return nullptr;
     }
+    workspace->call = call;
+    workspace->bytes = total;
+    const auto byte = call ? call->fill_byte() : std::nullopt;
+    if (byte) fill_memory(workspace + 1, *byte, total - sizeof(Workspace));
+    return workspace + 1;
+  } catch (...) {  // over the call's limit, or the call should stop
+    if (workspace) give_back(self, workspace + 1);
+    set_current_exception();
+    return nullptr;
   }
-  return workspace + 1;
 }
 
 // This runtime drives no device but the CPU, whose kernels are called directly.
