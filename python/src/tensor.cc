@@ -213,7 +213,12 @@ nb::object reduce(const Tensor& tensor) {
 Tensor of_bytes(std::tuple<uint8_t, uint8_t, uint16_t> type, nb::handle shape, nb::bytes bytes) {
   const auto [code, bits, lanes] = type;
   std::vector<int64_t> sizes;
-  for (nb::handle size : nb::borrow<nb::sequence>(shape)) sizes.push_back(nb::cast<int64_t>(size));
+  for (nb::handle size : nb::borrow<nb::sequence>(shape)) {
+    int64_t n = 0;
+    if (!nb::try_cast(size, n))
+      throw nb::value_error("the pickled tensor is damaged: a size is no integer");
+    sizes.push_back(n);
+  }
   Value value;
   check(tenon_tensor_create(sizes.data(), static_cast<int32_t>(sizes.size()), {code, bits, lanes},
                             {kDLCPU, 0}, value.out()));

@@ -70,6 +70,6 @@ def ceiling(memory: float | None) -> int:
         return of_machine()
     if isinstance(memory, (bool, str)) or not hasattr(memory, "__float__"):
         raise TypeError(f"memory is a number of bytes, not {memory!r}")
-    if not memory > 0:
-        raise ValueError(f"memory is {memory}; expected a positive number of bytes, math.inf, or None for the machine's")
+    if not memory >= 1:
+        raise ValueError(f"memory is {memory}; expected at least 1 byte, math.inf, or None for the machine's")
     return -1 if memory >= 1 << 63 else int(memory)

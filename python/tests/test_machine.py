@@ -230,7 +230,8 @@ def test_a_container_has_less_memory(tmp_path, folder, file, membership):
         ({"deadline": -1}, "at least 0"),
         ({"deadline": "5s"}, "a number of seconds, not '5s'"),
         ({"memory": "512MB"}, "a number of bytes, not '512MB'"),
-        ({"memory": -1}, "expected a positive number of bytes"),
+        ({"memory": -1}, "expected at least 1 byte"),
+        ({"memory": 0.5}, "expected at least 1 byte"),
     ],
 )
 def test_limits_are_checked_when_they_are_made(wrong, message):

@@ -443,6 +443,9 @@ def test_a_damaged_pickle_is_refused():
     for size in (11, 13):
         with pytest.raises(ValueError, match="the pickled tensor is damaged"):
             tenon._tenon.tensor_of(float32, (3,), bytes(size))
+    for shape in ((2.5,), (1 << 63,), "ab"):
+        with pytest.raises(ValueError, match="the pickled tensor is damaged: a size is no integer"):
+            tenon._tenon.tensor_of(float32, shape, b"")
 
 
 def test_a_dtype_that_numpy_lacks_needs_ml_dtypes(monkeypatch):

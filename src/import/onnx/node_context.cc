@@ -40,7 +40,9 @@ Dims NodeContext::dims(const Operand& x) const {
   if (!t->dims_known) {
     throw Error(ErrorKind::Usage, Span::node(node_.name), "the rank of an operand is not known")
         .found(to_text(type))
-        .help("give the inputs' shapes with --shape NAME=AxBxC");
+        .help(
+            "give the inputs' shapes with --shape NAME=AxBxC; the result of an If has no rank if "
+            "those of its branches differ");
   }
   return t->dims.to_vector();
 }
