@@ -121,8 +121,8 @@ StmtRef schedule_windows(Work w, const Ref<const Var>& sum, std::vector<Work> af
                          const ScheduleOptions& options, bool in_bounds);
 StmtRef schedule_word_windows(Work w, const Ref<const Var>& sum, std::vector<Work> after,
                               const ScheduleOptions& options);
-// A convolution by Winograd's algorithm; `after` as above. Null if `w` isn't a convolution of 3 by
-// 3 with stride 1 whose sizes are known, or a direct one is faster.
+// A convolution by Winograd's algorithm; `after` as above. Null where there is no plan
+// for it (winograd_plan.h).
 StmtRef schedule_winograd(const Work& w, const Ref<const Var>& sum, const std::vector<Work>& after,
                           const ScheduleOptions& options, bool in_bounds);
 

@@ -1,7 +1,7 @@
 // Convolutions of 3 by 3 with stride 1 by Winograd's algorithm (support/winograd_transforms.h).
 //
-//   transform the weights to `points`                      parallel over channels
-//   for each block of tiles of the image                   parallel, or its parts are
+//   transform the weights to points       parallel; or a panel at a time, before its products
+//   for each block of tiles of the image  parallel, or its parts are
 //     transform the window of each tile
 //     for each point: products [tiles, channels] x [channels, filters]
 //     for each tile: transform the products to sums; what follows the sums
@@ -21,8 +21,6 @@
 
 namespace tenon::loop {
 namespace {
-
-constexpr int64_t kTaps = 3;
 
 // An expression in the transforms; their constants are of its type.
 class Term {
@@ -68,8 +66,8 @@ struct Transforms {
 template <int kTile>
 Transforms transforms() {
   using T = WinogradTransforms<kTile>;
-  constexpr int64_t kIn = kTile + kTaps - 1;
-  return {{f64, kTaps, kIn, T::template filter<ConstantOf<f64>, Term>},
+  constexpr int64_t kIn = kTile + kWinogradTaps - 1;
+  return {{f64, kWinogradTaps, kIn, T::template filter<ConstantOf<f64>, Term>},
           {f32, kIn, kIn, T::template input<ConstantOf<f32>, Term>},
           {f32, kIn, kTile, T::template output<ConstantOf<f32>, Term>}};
 }
@@ -208,8 +206,9 @@ class WinogradNest {
                in_panel);
   }
   ExprRef panel_number() const { return p_.panel ? ExprRef(p_.panel->var) : index(0); }
+  ExprRef filter_number() const { return sum(scaled(panel_number(), p_.columns), p_.filter.var); }
 
-  // The element of the window at a place of it, and whether it lies within the image.
+  // The element at a place of the window.
   ExprRef element(const ExprRef& i, const ExprRef& j, const ExprRef& channel) const {
     VarMap values = in_window(i, j);
     values[p_.channel.var.get()] = channel;
@@ -294,8 +293,7 @@ class WinogradNest {
     w.reduction = Reduction::kSum;
     w.accumulate = f32;
     w.out = products_;
-    const ExprRef filter = sum(scaled(panel_number(), p_.columns), p_.filter.var);
-    w.offset = flat_offset(products_->shape, {product_at(point_, tile, filter)}, w.vars());
+    w.offset = flat_offset(products_->shape, {product_at(point_, tile, filter_number())}, w.vars());
     w.body = flatten_loads(
         binary(BinaryOp::kMul, load(inputs_, {input_at(point_, tile, p_.channel.var)}),
                load(weights_, {weight_at(point_, p_.filter.var)})),
@@ -361,10 +359,7 @@ class WinogradNest {
     return for_loop(i, index(0), count(top_, p_.height), ForKind::kSerial,
                     let(p_.row.var, sum(top_, i), place));
   }
-  ExprRef sum_at(const ExprRef& first) const {
-    const ExprRef in_panel = sum(first, p_.filter.var);
-    return p_.panel ? sum(in_panel, scaled(p_.panel->var, p_.columns)) : in_panel;
-  }
+  ExprRef sum_at(const ExprRef& first) const { return sum(first, filter_number()); }
 
   // By the definition.
   StmtRef direct(const Ref<const Buffer>& sums) const {

@@ -8,7 +8,6 @@
 namespace tenon::loop {
 namespace {
 
-constexpr int64_t kTaps = 3;
 constexpr int64_t kMostSize = 1 << 16;  // of an axis; a file may give it any
 // Of the image's factor, which is written out for each place of a window.
 constexpr int64_t kMostNodes = 1 << 8;
@@ -32,7 +31,7 @@ class Planner {
         options_.winograd_tile({p_.images, p_.height, p_.width, p_.channels, p_.filters()});
     if (!tile) return std::nullopt;
     p_.tile = *tile;
-    p_.in = p_.tile + kTaps - 1;
+    p_.in = p_.tile + kWinogradTaps - 1;
     p_.points = p_.in * p_.in;
     if (p_.points * p_.filters() * p_.channels > kMostWeights / f32.bytes()) return std::nullopt;
     guard_last_tiles();
@@ -73,7 +72,7 @@ class Planner {
       if (n == 0) return false;
     }
     p_.lanes = vector_lanes(f32.bytes(), options_.target);
-    return size(p_.tap_row) == kTaps && size(p_.tap_column) == kTaps &&
+    return size(p_.tap_row) == kWinogradTaps && size(p_.tap_column) == kWinogradTaps &&
            p_.channels % p_.lanes == 0 && p_.columns % p_.lanes == 0;
   }
 
@@ -158,7 +157,7 @@ class Planner {
   void guard_last_tiles() {
     const auto guard = [&](const Axis& place, int64_t size, const Axis& tap) {
       if (size % p_.tile == 0) return;
-      p_.inside.push_back(difference(index(size + kTaps - 2), sum(place.var, tap.var)));
+      p_.inside.push_back(difference(index(size + kWinogradTaps - 2), sum(place.var, tap.var)));
     };
     guard(p_.row, p_.height, p_.tap_row);
     guard(p_.column, p_.width, p_.tap_column);

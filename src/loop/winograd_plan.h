@@ -20,6 +20,8 @@
 
 namespace tenon::loop {
 
+inline constexpr int64_t kWinogradTaps = 3;  // per side
+
 struct WinogradPlan {
   // ---- what is summed
 

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "graph/ir/condition.h"
+#include "graph/ir/free_names.h"
 #include "graph/ir/instantiate.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/name_text.h"
-#include "graph/ir/walk.h"
 #include "loop/scalar_tensor.h"
 #include "support/poll.h"
 
@@ -66,25 +66,9 @@ void Builder::bind_symbols(const TypeRef& type) {
   for (const std::string& n : names) bind_symbol(n);
 }
 
-namespace {
-
-void collect_all_symbols(const BlockRef& block, SymbolSet* symbols) {
-  for (const auto& binding : block->bindings) {
-    poll();
-    collect_symbols(binding->var->type, symbols);
-    collect_symbols(binding->value, symbols);
-    for (const VarRef& var : block_variables(binding->value)) collect_symbols(var->type, symbols);
-    for_each_block(binding->value,
-                   [&](const BlockRef& inner) { collect_all_symbols(inner, symbols); });
-  }
-}
-
-}  // namespace
-
 Dim Builder::fresh_symbol(std::string_view hint) {
   if (avoided_) {
-    SymbolSet symbols;
-    collect_all_symbols(std::exchange(avoided_, nullptr)->body, &symbols);
+    const SymbolSet symbols = free_names(*std::exchange(avoided_, nullptr)).symbols;
     used_symbols_.insert(symbols.begin(), symbols.end());
   }
   std::string base(hint.empty() ? std::string_view("d") : hint);
