@@ -1,8 +1,8 @@
 // random_limits COUNT FIRST: limits as a property of random programs. Each number makes programs of
-// values (test/random), compiles them within random limits, and calls them under random limits on
-// several machines and threads at once: alone, and from endless programs that recurse, keep lists,
-// arrays or closures, and call a function of the host's, which calls the other programs on machines
-// of its own. COUNT 0: forever.
+// values (test/random), compiles and loads them within random limits, and calls them under random
+// limits on several machines and threads at once: alone, and from endless programs that recurse,
+// keep lists, arrays or closures, and call a function of the host's, which calls the other programs
+// on machines of its own. COUNT 0: forever.
 //
 // A call ends with its value, or with the error of a limit that was set. Fuel is exact: what a call
 // used is enough the next time, one less is not. Memory and time stay within the slack below. After
@@ -30,6 +30,7 @@
 #include "support/error.h"
 #include "value_program.h"
 #include "vm/builtin/register.h"
+#include "vm/executable/write_file.h"
 #include "vm/interp/machine.h"
 
 namespace {
@@ -37,10 +38,12 @@ namespace {
 using namespace tenon;
 using std::chrono::nanoseconds;
 
-constexpr int kThreads = 3, kInner = 2, kCallsOfAThread = 8;
+constexpr int kThreads = 3, kInner = 2, kCallsOfAThread = 8, kLoads = 8;
 // Beyond a limit on memory: what the allocator adds to each object, and the error's own text.
 constexpr double kMemoryFactor = 1.15;
 constexpr int64_t kMemorySlack = 64 << 10;
+// Loading counts tables by their entries, and a vector that grows has up to twice as many.
+constexpr double kLoadMemoryFactor = 2;
 // Beyond a deadline: processor time of the calling thread until the call has ended.
 constexpr nanoseconds kTimeSlack = std::chrono::milliseconds(200);
 constexpr nanoseconds kCompileSlack = std::chrono::seconds(2);  // LLVM doesn't poll
@@ -91,7 +94,7 @@ fn @closures(%f: fn(i64) -> i64, %i: i64, %last: fn(i64) -> i64) -> i64 {
 constexpr const char* kEndlessNames[] = {"spin", "deep", "grow", "push", "chain"};
 
 std::mutex printing;
-std::atomic<int64_t> findings{0}, values{0}, stops{0};
+std::atomic<int64_t> findings{0}, ends{0}, stops{0};
 std::atomic<int64_t> most_late{0}, most_beyond{0};  // nanoseconds, bytes
 
 void raise(std::atomic<int64_t>* most, int64_t value) {
@@ -161,7 +164,83 @@ std::string call(vm::Machine* machine, const Made& made) {
   return repr(machine->call("main", views), 4000);
 }
 
-// Compiles within limits first, then without.
+// Whether the error says that it is of a limit that was set.
+bool is_of_a_limit(const Error& error, const vm::Limits& limits) {
+  const vm::Limits none = without_limits();
+  const std::string_view cause = error.stopped_by();
+  const auto is = [&](StopCause limit) { return cause == to_text(limit); };
+  return (is(StopCause::Fuel) && limits.fuel < none.fuel) ||
+         (is(StopCause::Deadline) && limits.deadline < none.deadline) ||
+         (is(StopCause::Memory) && limits.memory > 0) || is(StopCause::Depth) ||
+         is(StopCause::Stack);
+}
+
+// Runs `body`, which must end, or fail with the error of a limit, within the slack.
+template <class F>
+bool hold(uint64_t seed, const std::string& what, const vm::Limits& limits, const F& body,
+          double memory_factor = kMemoryFactor) {
+  const nanoseconds start = thread_time();
+  host_memory::begin();
+  bool ended = false;
+  std::string failure;
+  try {
+    body();
+    ended = true;
+    ++ends;
+  } catch (const Error& error) {
+    ++stops;
+    if (!is_of_a_limit(error, limits)) failure = error.render();
+  }
+  const int64_t bytes = host_memory::most();
+  const nanoseconds taken = thread_time() - start;
+  if (!failure.empty()) finding(seed, cat(what, ": ", failure));
+  if (limits.deadline < nanoseconds::max()) raise(&most_late, (taken - limits.deadline).count());
+  if (limits.memory > 0) raise(&most_beyond, bytes - static_cast<int64_t>(limits.memory));
+  if (limits.deadline < nanoseconds::max() && taken > limits.deadline + kTimeSlack) {
+    finding(seed, cat(what, " took ", taken.count(), " ns, with a deadline of ",
+                      limits.deadline.count()));
+  }
+  const auto most = static_cast<int64_t>(static_cast<double>(limits.memory) * memory_factor);
+  if (limits.memory > 0 && bytes > most + kMemorySlack) {
+    finding(seed, cat(what, " had ", bytes, " bytes, with a limit of ", limits.memory));
+  }
+  return ended;
+}
+
+// Whether the file may come from anybody: it has no native code, and names no library.
+bool is_accepted_untrusted(const std::string& bytes) {
+  vm::ProgramOptions options;
+  options.trusted = false;
+  try {
+    vm::Program::load_bytes(bytes, options);
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::Unsupported) throw;
+    return false;
+  }
+}
+
+// Loads the file's bytes within limits.
+void load(uint64_t seed, const Made& made, const std::string& bytes, Random* random) {
+  const bool may_be_untrusted = is_accepted_untrusted(bytes);
+  for (int i = 0; i < kLoads; ++i) {
+    vm::Limits limits = without_limits();
+    if (random->coin()) limits.deadline = nanoseconds(random->magnitude(1000, 10'000'000));
+    if (random->coin()) limits.memory = static_cast<size_t>(random->magnitude(1 << 8, 1 << 20));
+    vm::ProgramOptions options;
+    options.trusted = !may_be_untrusted || random->coin();
+    options.limits = {.memory = limits.memory, .deadline = limits.deadline};
+    Ref<vm::Program> program;
+    const auto body = [&] { program = vm::Program::load_bytes(bytes, options); };
+    if (!hold(seed, "loading", limits, body, kLoadMemoryFactor)) continue;
+    vm::Machine machine(program, without_limits());
+    const std::string found = call(&machine, made);
+    if (found != made.expected)
+      finding(seed, cat("gave ", found, " once loaded, not ", made.expected));
+  }
+}
+
+// Compiles within limits first, then without; and loads what was compiled.
 Made make(uint64_t seed, Random* random) {
   Made made;
   const graph::Module module = module_of(random_programs::value_program(seed));
@@ -182,58 +261,13 @@ Made make(uint64_t seed, Random* random) {
   }
   options.limits = {};
   vm::Unit unit = driver::generate_code(driver::run_passes(module, options), options);
+  const std::string bytes = vm::write_to_bytes(unit);
   made.program = vm::Program::from_unit(std::move(unit), {});
   vm::Machine machine(made.program, without_limits());
   made.expected = call(&machine, made);
   made.fuel = without_limits().fuel - machine.fuel_left();
+  load(seed, made, bytes, random);
   return made;
-}
-
-// ---- calls ----
-
-// Whether the error says that it is of a limit that was set.
-bool is_of_a_limit(const Error& error, const vm::Limits& limits) {
-  const vm::Limits none = without_limits();
-  const auto is_of = [&](StopCause cause) {
-    return std::ranges::any_of(error.rows(), [&](const Error::Row& row) {
-      return row.label == ".stopped_by" && row.text == to_text(cause);
-    });
-  };
-  return (is_of(StopCause::Fuel) && limits.fuel < none.fuel) ||
-         (is_of(StopCause::Deadline) && limits.deadline < none.deadline) ||
-         (is_of(StopCause::Memory) && limits.memory > 0) || is_of(StopCause::Depth) ||
-         is_of(StopCause::Stack);
-}
-
-// Calls `body`, which must end with a value or the error of a limit, within the slack.
-template <class F>
-bool hold(uint64_t seed, const std::string& what, const vm::Limits& limits, const F& body) {
-  const nanoseconds start = thread_time();
-  host_memory::begin();
-  bool ended = false;
-  std::string failure;
-  try {
-    body();
-    ended = true;
-    ++values;
-  } catch (const Error& error) {
-    ++stops;
-    if (!is_of_a_limit(error, limits)) failure = error.render();
-  }
-  const int64_t bytes = host_memory::most();
-  const nanoseconds taken = thread_time() - start;
-  if (!failure.empty()) finding(seed, cat(what, ": ", failure));
-  if (limits.deadline < nanoseconds::max()) raise(&most_late, (taken - limits.deadline).count());
-  if (limits.memory > 0) raise(&most_beyond, bytes - static_cast<int64_t>(limits.memory));
-  if (limits.deadline < nanoseconds::max() && taken > limits.deadline + kTimeSlack) {
-    finding(seed, cat(what, " took ", taken.count(), " ns, with a deadline of ",
-                      limits.deadline.count()));
-  }
-  const auto most = static_cast<int64_t>(static_cast<double>(limits.memory) * kMemoryFactor);
-  if (limits.memory > 0 && bytes > most + kMemorySlack) {
-    finding(seed, cat(what, " had ", bytes, " bytes, with a limit of ", limits.memory));
-  }
-  return ended;
 }
 
 void call_alone(uint64_t seed, const Made& made, Random* random) {
@@ -320,9 +354,9 @@ int main(int argc, char** argv) {
     }
   }
   std::printf(
-      "%llu programs: %lld calls gave values, %lld were stopped, at most %.1f ms late and %lld "
+      "%llu programs: %lld loads and calls ended, %lld were stopped, at most %.1f ms late and %lld "
       "bytes beyond their limits; %lld findings\n",
-      static_cast<unsigned long long>(count * kInner), static_cast<long long>(values.load()),
+      static_cast<unsigned long long>(count * kInner), static_cast<long long>(ends.load()),
       static_cast<long long>(stops.load()), static_cast<double>(most_late.load()) / 1e6,
       static_cast<long long>(most_beyond.load()), static_cast<long long>(findings.load()));
   return findings == 0 ? 0 : 1;
