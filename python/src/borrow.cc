@@ -195,6 +195,17 @@ bool borrow_exchanged(const ExchangeApi& api, PyObject* object, Borrow how, Valu
   return true;
 }
 
+[[noreturn]] void fail_capsule(nb::handle object, PyObject* returned) {
+  const bool is_used = PyCapsule_IsValid(returned, "used_dltensor") ||
+                       PyCapsule_IsValid(returned, "used_dltensor_versioned");
+  const std::string found = is_used                          ? "a capsule that was used before"
+                            : PyCapsule_CheckExact(returned) ? "a capsule without a tensor"
+                                                             : Py_TYPE(returned)->tp_name;
+  throw nb::type_error((std::string(Py_TYPE(object.ptr())->tp_name) +
+                        ".__dlpack__() must return a capsule with a tensor, not " + found)
+                           .c_str());
+}
+
 void borrow_capsule(nb::handle object, Value* out) {
   nb::object capsule;
   try {
@@ -212,8 +223,8 @@ void borrow_capsule(nb::handle object, Value* out) {
     check(tenon_tensor_from_dlpack_versioned(managed, out->out()));
     return;
   }
+  if (!PyCapsule_IsValid(c, "dltensor")) fail_capsule(object, c);
   auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(c, "dltensor"));
-  if (!managed) throw nb::python_error();
   PyCapsule_SetName(c, "used_dltensor");
   check(tenon_tensor_from_dlpack(managed, 0, out->out()));
 }

@@ -290,10 +290,15 @@ array([3., 4., 5.], dtype=float32)
       "__init__",
       [](Tensor* self, nb::handle object) {
         Value value = to_value(object, {TENON_TENSOR, dtype(kDLFloat, 32)});
-        if (value.type_index() != TENON_TENSOR) throw nb::type_error("not a tensor");
+        if (value.type_index() != TENON_TENSOR) {
+          throw nb::type_error((std::string("an array, a tensor or a nested list of numbers is "
+                                            "expected, not ") +
+                                Py_TYPE(object.ptr())->tp_name)
+                                   .c_str());
+        }
         new (self) Tensor{std::move(value)};
       },
-      nb::arg("array"), nb::sig("def __init__(self, array: object, /) -> None"));
+      nb::arg("array").none(), nb::sig("def __init__(self, array: object, /) -> None"));
   c.def_prop_ro("shape", &shape_of, "The sizes, a tuple.",
                 nb::sig("def shape(self) -> tuple[int, ...]"));
   c.def_prop_ro(

@@ -219,7 +219,7 @@ def test_what_a_subclass_of_numpys_array_claims_is_not_believed():
 
 
 def test_something_else_is_no_tensor():
-    with pytest.raises(TypeError, match="not a tensor"):
+    with pytest.raises(TypeError, match="an array, a tensor or a nested list of numbers is expected, not"):
         tenon.Tensor("abc")
 
 
@@ -418,6 +418,24 @@ def test_dlpack_has_no_streams_and_one_device(arguments, says):
     with pytest.raises((ValueError, BufferError), match=says):
         tenon.Tensor(np.ones(2)).__dlpack__(**arguments)
     assert tenon.Tensor(np.ones(2)).__dlpack__(stream=-1, dl_device=(1, 0), copy=True) is not None
+
+
+def test_what_dlpack_returns_must_be_a_new_capsule():
+    class Exporter:
+        def __dlpack__(self, **options):
+            return self.returned
+
+        def __dlpack_device__(self):
+            return 1, 0
+
+    exporter = Exporter()
+    exporter.returned = 3
+    with pytest.raises(TypeError, match=r"Exporter.__dlpack__\(\) must return a capsule with a tensor, not int"):
+        tenon.Tensor(exporter)
+    exporter.returned = tenon.Tensor(np.ones(2)).__dlpack__()
+    assert tenon.Tensor(exporter).tolist() == [1, 1]
+    with pytest.raises(TypeError, match="not a capsule that was used before"):
+        tenon.Tensor(exporter)
 
 
 def test_strings_are_no_dlpack():
