@@ -71,6 +71,46 @@ TEST(ModelGraph, CountsAMultiplyAddAsTwoOperations) {
   EXPECT_EQ(kernel.symbols[0].axis, 0u);
 }
 
+// A loop that became one kernel (fuse_loops) takes its step's operations in each iteration: of 4
+// units, 32 for the product and 2 each for a sum and tanh.
+constexpr char kLoop[] =
+    R"(fn @main(%x: tensor[t, 1, 4; f32], %r: tensor[4, 4; f32]) -> (tensor[1, 4; f32], tensor[t, 1, 4; f32]) attrs(results=["last", "all"]) {
+  %zero = full(tensor[f32]{0}, shape=[1, 4])
+  %none = full(tensor[f32]{0}, shape=[0, 1, 4])
+  %steps = size(t)
+  %end = loop (%i: i64 = 0, %h: tensor[1, 4; f32] = %zero, %ys: tensor[rank=3; f32] = %none) while { less(%i, %steps) } {
+    %at = to_tensor(%i)
+    %row = gather(%x, %at)
+    %recurrent = matmul(%h, %r)
+    %sum = add(%row, %recurrent)
+    %y = tanh(%sum)
+    %known = match_shape(%ys, [k, 1, 4])
+    %more = append(%known, %y)
+    %next = add(%i, 1)
+    (%next, %y, %more)
+  }
+  %all = match_shape(%end.2, [t, 1, 4])
+  (%end.1, %all)
+})";
+
+TEST(ModelGraph, CountsTheIterationsOfALoopThatIsAKernel) {
+  const ModelGraph graph = described(kLoop);
+  bool is_found = false;
+  for (const auto& [name, kernel] : graph.kernels) {
+    is_found |= to_text(kernel.flops.value()) == "40*" + kernel.symbols.at(0).name;
+  }
+  EXPECT_TRUE(is_found);
+  const std::vector<GraphNode>& before = graph.functions.at(0).before;
+  EXPECT_THAT(labels(before), testing::IsSupersetOf({"loop", "last, all"}));
+}
+
+TEST(ModelGraph, ShowsChoices) {
+  const ModelGraph graph = described(R"(fn @main(%b: bool, %x: tensor[4; f32]) -> tensor[4; f32] {
+  if %b { exp(%x) } else { %x }
+})");
+  EXPECT_THAT(labels(graph.functions.at(0).before), ElementsAre("b", "x", "if", "result"));
+}
+
 // Any number of nodes may have the same large type.
 TEST(ModelGraph, CutsLongTexts) {
   std::string type = "(i64";

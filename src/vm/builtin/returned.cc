@@ -9,7 +9,6 @@ namespace {
 
 struct OwnedType : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::Opaque;
-  static constexpr int32_t kTypeLast = kTypeIndex;
 
   SignatureType type;
 };
