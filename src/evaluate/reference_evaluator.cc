@@ -13,6 +13,7 @@
 #include "object/cell.h"
 #include "object/function.h"
 #include "object/reflect.h"
+#include "support/backtrace.h"
 #include "support/nested_call.h"
 #include "support/poll.h"
 
@@ -162,8 +163,36 @@ class Run {
         const Frame& frame = frames_[i - 1];
         if (frame.next < frame.block->bindings.size()) error.at(current(frame).span);
       }
+      add_backtrace(error);
       throw;
     }
+  }
+
+  // Adds the functions that are active, innermost first, with the source location that each is at.
+  void add_backtrace(Error& error) const {
+    if (frames_.empty()) return;  // the host's arguments were wrong
+    using Place = std::pair<const FunctionExpr*, const Span*>;
+    std::vector<Place> places;
+    const Span* at = nullptr;
+    size_t activation = enclosing_.size();
+    const auto began =
+        static_cast<size_t>(std::ranges::count(frames_, Role::kFunction, &Frame::role));
+    if (activation > began) places.emplace_back(enclosing_[--activation], at);  // not yet
+    for (size_t i = frames_.size(); i > 0; --i) {
+      const Frame& frame = frames_[i - 1];
+      const bool waits =
+          frame.role != Role::kExpansion && frame.next < frame.block->bindings.size();
+      if (!at && waits && !current(frame).span.empty()) at = &current(frame).span;
+      if (frame.role != Role::kFunction) continue;
+      places.emplace_back(enclosing_[--activation], at);
+      at = nullptr;
+    }
+    add_frames(
+        error, places.size(), [&](size_t i) { return places[i]; },
+        [](const Place& place) {
+          const std::string name = printable(place.first->name);
+          return place.second ? cat(name, " at ", printable(to_text(*place.second))) : name;
+        });
   }
 
   static const Binding& current(const Frame& frame) { return *frame.block->bindings[frame.next]; }

@@ -144,6 +144,8 @@ TEST_F(ReferenceEvaluatorTest, LimitsDepthWhereTheLastCallStands) {
   EXPECT_EQ(error_of(recursion(2).c_str(), {Any(int64_t{10})}, "deeper"),
             "error: test.tn:8:7: the call went too deep\n"
             "  expected  at most 10 frames\n"
+            "  at deeper at test.tn:8:7\n"
+            "  at the frame above, repeated 9 times\n"
             "  help: raise the call's depth limit, or look for infinite recursion");
 }
 
@@ -152,6 +154,8 @@ TEST_F(ReferenceEvaluatorTest, LimitsWhatItsStackTakes) {
   EXPECT_EQ(error_of(recursion(1).c_str(), {Any(int64_t{1 << 16})}, "deeper"),
             "error: test.tn:7:7: the call ran out of stack\n"
             "  expected  at most 1048576 bytes\n"
+            "  at deeper at test.tn:7:7\n"
+            "  at the frame above, repeated 3854 times\n"
             "  help: raise the call's stack limit, or look for infinite recursion");
   // Blocks that have ended don't count.
   const char* text = R"(
@@ -309,7 +313,9 @@ TEST_F(ReferenceEvaluatorTest, AnErrorStandsAtTheInnermostBinding) {
       %r
     })";
   EXPECT_EQ(error_of(text, {Any(int64_t{1}), Any(int64_t{0})}),
-            "error: test.tn:5:9: integer division by zero");
+            "error: test.tn:5:9: integer division by zero\n"
+            "  at divide at test.tn:5:9\n"
+            "  at main at test.tn:11:7");
   // The evaluator goes on after an error.
   EXPECT_EQ(run(text, {Any(int64_t{6}), Any(int64_t{3})})[0].as<int64_t>(), 2);
 }
@@ -377,7 +383,8 @@ TEST_F(ReferenceEvaluatorTest, ErrorsOfOperatorsNameThem) {
   EXPECT_EQ(error_of(text, {floats({2}, {1, 2}), index}),
             "error: test.tn:3:7: kernel 'gather': an index is out of range\n"
             "  found     7\n"
-            "  expected  from -2 to 1");
+            "  expected  from -2 to 1\n"
+            "  at main at test.tn:3:7");
 }
 
 TEST_F(ReferenceEvaluatorTest, RefusesAnInputOfAnotherShape) {
@@ -458,6 +465,29 @@ TEST_F(ReferenceEvaluatorTest, ComputesFloatingScalarsInTheirType) {
   const std::vector<Any> found = run(text, {Any(0.5), Any(int64_t{1} << 24)});
   EXPECT_EQ(found[0].as<double>(), 16777216.0);  // 2^24 + 0.5 rounded to f32
   EXPECT_FALSE(found[1].as<bool>());
+}
+
+TEST_F(ReferenceEvaluatorTest, ErrorsHaveTheActiveFunctions) {
+  const char* text = R"(fn @main(%n: i64) -> i64 {
+  %r = @down(%n)
+  add(%r, 1)
+}
+fn @down(%n: i64) -> i64 {
+  %is_last = equal(%n, 0)
+  if %is_last {
+    %q = div(1, %n)
+    add(%q, 1)
+  } else {
+    %m = sub(%n, 1)
+    %r = @down(%m)
+    add(%r, 1)
+  }
+})";
+  const std::string found = error_of(text, {Any(int64_t{9})});
+  EXPECT_THAT(found, testing::EndsWith("\n  at down at test.tn:8:5\n"
+                                       "  at down at test.tn:12:5\n"
+                                       "  at the frame above, repeated 8 times\n"
+                                       "  at main at test.tn:2:3"));
 }
 
 }  // namespace
