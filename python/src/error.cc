@@ -82,8 +82,10 @@ void raise_waiting() {
     exception = std::move(own->exception);
     errors.attr("_add_frames")(exception, fields);
   } else {
+    const tenon_text message = tenon_error_message(error.get());
     exception =
-        errors.attr("_make")(tenon_error_kind(error.get()), to_python(std::move(text)), fields);
+        errors.attr("_make")(tenon_error_kind(error.get()), nb::str(message.data, message.size),
+                             to_python(std::move(text)), fields);
   }
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   throw nb::python_error();

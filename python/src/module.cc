@@ -52,6 +52,19 @@ NB_MODULE(_tenon, m) {
   define_machines(m);
   define_host_types(m);
   m.def("version", &tenon_version);
+  // The text of an error of the package's own code.
+  m.def(
+      "error_text",
+      [](int32_t kind, const std::string& message, nb::handle parts) {
+        const Value given = to_value(parts);
+        Value error, text;
+        check(tenon_error_create(kind, message.c_str(), given.get(), error.out()));
+        check(tenon_error_text(error.get(), text.out()));
+        return to_python(std::move(text));
+      },
+      nb::arg("kind"), nb::arg("message"), nb::arg("parts"),
+      nb::sig("def error_text(kind: int, message: str, parts: tuple[tuple[str, str, str], ...]) -> "
+              "str"));
   m.def("processors", &tenon_function_threads,
         "How many processors this process may use, as far as its container lets it.");
 #define TENON_CONSTANT(name) m.attr(#name) = static_cast<int>(TENON_##name)

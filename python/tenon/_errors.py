@@ -12,7 +12,7 @@ class Error(Exception):
 
     ``str(error)`` is the whole text, as the command line prints it. Its parts are attributes:
 
-    - ``message``: the first line
+    - ``message``: what happened, without the place
     - ``found``, ``expected``, ``where``, ``rule``, ``help``: the lines below it; None where there is none
     - ``span``: the place in the program's source or the names of ONNX nodes, or None
     - ``frames``: the machine's frames, innermost first
@@ -91,28 +91,25 @@ def stopped(message: str, limit: str, **rows: str | None) -> Error:
 
 def _own(kind: int, message: str, rows: Mapping[str, str | None]) -> Error:
     parts = tuple((label, text, "") for label, text in rows.items() if text is not None)
-    lines = [
-        f"  help: {text}" if label == "help" else f"  {label:9} {text}"
-        for label, text, _ in parts
-        if not label.startswith(".")
-    ]
-    return _make(kind, "\n".join([message, *lines]), parts)
+    return _make(kind, message, _tenon.error_text(kind, message, parts), parts)
 
 
-def _make(kind: int, text: str, parts: _Parts) -> Error:
+def _make(kind: int, message: str, text: str, parts: _Parts) -> Error:
+    """An error with the text that the command line prints."""
     text = text.removeprefix("error: ").removeprefix("internal error: ")
     # Each further error begins with its message.
     starts = [i for i, (label, _, _) in enumerate(parts) if label == "error"]
-    error = _with_parts(kind, text, parts[: starts[0] if starts else None])
+    error = _with_parts(kind, message, text, parts[: starts[0] if starts else None])
     error.also = tuple(
-        _with_parts(kind, parts[start][1], parts[start + 1 : end])
+        _with_parts(kind, parts[start][1], parts[start][1], parts[start + 1 : end])
         for start, end in zip(starts, [*starts[1:], None])
     )
     return error
 
 
-def _with_parts(kind: int, text: str, parts: _Parts) -> Error:
+def _with_parts(kind: int, message: str, text: str, parts: _Parts) -> Error:
     error = _CLASSES[kind](text)
+    error.message = message
     rows = []
     frames = []
     for label, line, note in parts:
@@ -127,9 +124,6 @@ def _with_parts(kind: int, text: str, parts: _Parts) -> Error:
             setattr(error, label, line)
         if label not in ("help", "span") and not label.startswith("."):
             rows.append((label, line, note))
-    error.message = text.split("\n", 1)[0]
-    if error.span is not None:
-        error.message = error.message.removeprefix(error.span + ": ")
     error.frames = tuple(frames)
     error.rows = tuple(rows)
     return error

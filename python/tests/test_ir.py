@@ -373,3 +373,11 @@ def test_a_module_whose_types_carry_values_is_interpreted():
     x = np.ones((2, 5), "float32")
     for number, shape in (module.interpret("sizes", x, 3), tenon.compile(module)["sizes"](x, 3)):
         assert (number, shape.tolist()) == (5, [2, 5])
+
+
+def test_the_message_of_an_error_has_no_place_in_it():
+    for name in ("plain.tn", "a\x01b.tn"):
+        with pytest.raises(tenon.UsageError) as caught:
+            tenon.ir.parse("fn @main(%x: i64) -> i64 { %y }", name=name)
+        assert caught.value.message == "unknown variable %y"
+        assert str(caught.value).splitlines()[0].endswith(": unknown variable %y")

@@ -17,10 +17,10 @@ namespace {
 
 constexpr JsonLimits kLimits = {.depth = 4};
 
-// The text of an object's members, without its braces.
-std::string_view inside(std::string_view object) {
-  return object.substr(1, object.size() - 2);
-}
+// The members of an origin.
+constexpr char kSource[] = "source", kBytes[] = "bytes", kHash[] = "xxh64", kDims[] = "dims",
+               kShapes[] = "shapes";
+constexpr std::string_view kOriginMembers[] = {kSource, kBytes, kHash, kDims, kShapes};
 
 std::string hash_text(uint64_t hash) {
   std::string digits = hex(hash).substr(2);
@@ -89,16 +89,16 @@ std::string origin_of(const Source& source, const onnx::ImportOptions& options) 
   source.bytes->release_pages();
   JsonWriter out;
   out.begin_object();
-  out.key("source").value(std::filesystem::path(source.name).filename().string());
-  out.key("bytes").value(static_cast<uint64_t>(content.size()));
-  out.key("xxh64").value(hash_text(hash.digest()));
+  out.key(kSource).value(std::filesystem::path(source.name).filename().string());
+  out.key(kBytes).value(static_cast<uint64_t>(content.size()));
+  out.key(kHash).value(hash_text(hash.digest()));
   if (!options.dims.empty()) {
-    out.key("dims").begin_object();
+    out.key(kDims).begin_object();
     for (const auto& [name, size] : options.dims) out.key(name).value(size);
     out.end_object();
   }
   if (!options.shapes.empty()) {
-    out.key("shapes").begin_object();
+    out.key(kShapes).begin_object();
     for (const auto& [name, shape] : options.shapes) {
       out.key(name).begin_array();
       for (const int64_t size : shape) out.value(size);
@@ -142,12 +142,65 @@ std::string option_text(std::string_view name, const Json& value) {
                                                 : cat(value.integer));
 }
 
+// Of any depth that kLimits allows.
+void write(JsonWriter& out, const Json& value) {
+  switch (value.kind) {
+    case Json::Kind::Null:
+      out.null();
+      return;
+    case Json::Kind::Bool:
+      out.value(value.boolean);
+      return;
+    case Json::Kind::Int:
+      out.value(value.integer);
+      return;
+    case Json::Kind::Float:
+      out.value(value.number);
+      return;
+    case Json::Kind::String:
+      out.value(value.string);
+      return;
+    case Json::Kind::Array:
+      out.begin_array();
+      for (const Json& item : value.array) write(out, item);
+      out.end_array();
+      return;
+    case Json::Kind::Object:
+      out.begin_object();
+      for (const auto& [name, item] : value.object) {
+        out.key(name);
+        write(out, item);
+      }
+      out.end_object();
+      return;
+  }
+}
+
+void write_origin(JsonWriter& out, const std::string& text) {
+  const Json origin = parse_json(text, ErrorKind::Usage, "option origin", kLimits);
+  const auto refuse = [&](const std::string& message) {
+    throw Error(ErrorKind::Usage, message)
+        .found(printable(text.substr(0, 80)))
+        .expected("what tenon.origin returns");
+  };
+  if (origin.kind != Json::Kind::Object) refuse("option origin is not an object of JSON");
+  for (const auto& [name, value] : origin.object) {
+    if (std::ranges::find(kOriginMembers, name) == std::end(kOriginMembers)) {
+      refuse(cat("option origin has a member ", tenon::quoted(name)));
+    }
+    out.key(name);
+    write(out, value);
+  }
+}
+
 }  // namespace
 
 std::string provenance_of(const CompileOptions& options) {
   const CodeChoice code = choose_code(options);
   JsonWriter out;
-  out.begin_object().key("level").value(options.level).key("cpu").begin_array();
+  out.begin_object();
+  if (!options.origin.empty()) write_origin(out, options.origin);
+  out.key("level").value(options.level).key("cpu").begin_array();
   for (const codegen::Target& target : code.targets) out.value(target.cpu);
   out.end_array();
   out.key("target").value(code.targets.front().architecture->llvm_triple());
@@ -161,18 +214,7 @@ std::string provenance_of(const CompileOptions& options) {
 #define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, record, meaning) \
   if (record) write_unless_default(out, #name, options.name, defaults.name);
 #include "driver/options.def"
-  const std::string record = out.end_object().take();
-  if (options.origin.empty()) return record;
-  const Json origin = parse_json(options.origin, ErrorKind::Usage, "option origin", kLimits);
-  const bool is_object = origin.kind == Json::Kind::Object && options.origin.front() == '{' &&
-                         options.origin.back() == '}';
-  if (!is_object) {
-    throw Error(ErrorKind::Usage, "option origin is not an object of JSON")
-        .found(printable(options.origin.substr(0, 80)))
-        .expected("what tenon.origin returns");
-  }
-  if (origin.object.empty()) return record;
-  return cat("{", inside(options.origin), ",", inside(record), "}");
+  return out.end_object().take();
 }
 
 Map<String, Any> provenance_data(std::string_view record) {
@@ -186,17 +228,16 @@ std::vector<std::string> provenance_lines(std::string_view record) {
     return found && found->kind == kind ? found : nullptr;
   };
   std::vector<std::string> out;
-  if (const Json* source = member("source", Json::Kind::String)) {
+  if (const Json* source = member(kSource, Json::Kind::String)) {
     std::string line = cat("made from ", source->string);
-    if (const Json* bytes = member("bytes", Json::Kind::Int); bytes && bytes->integer >= 0) {
+    if (const Json* bytes = member(kBytes, Json::Kind::Int); bytes && bytes->integer >= 0) {
       line += cat(", ", bytes_text(static_cast<uint64_t>(bytes->integer)));
     }
-    if (const Json* hash = member("xxh64", Json::Kind::String))
-      line += cat(", xxh64 ", hash->string);
+    if (const Json* hash = member(kHash, Json::Kind::String)) line += cat(", xxh64 ", hash->string);
     out.push_back(line);
   }
   std::vector<std::string> sizes;
-  for (const char* name : {"dims", "shapes"}) {
+  for (const char* name : {kDims, kShapes}) {
     const Json* given = member(name, Json::Kind::Object);
     if (!given) continue;
     for (const auto& [symbol, size] : given->object) {

@@ -25,8 +25,8 @@ namespace tenon::driver {
 // The origin of a module, for CompileOptions::origin: an object of JSON.
 std::string origin_of(const Source& source, const onnx::ImportOptions& options = {});
 
-// The record of a compilation with these options. Throws Usage if options.origin is not an object
-// of JSON.
+// The record of a compilation with these options. Throws Usage if options.origin is not what
+// origin_of returns.
 std::string provenance_of(const CompileOptions& options);
 
 // The record as plain data. A file may hold anything: what is not an object of JSON is empty.

@@ -57,12 +57,24 @@ TEST(Provenance, OfAModuleWithoutAFileHasNoSource) {
 }
 
 TEST(Provenance, AnOriginIsAnObject) {
-  for (const char* origin : {"[]", " {}", "1"}) {
-    CompileOptions compile = options();
+  CompileOptions compile = options();
+  for (const char* origin : {"[]", "1"}) {
     compile.origin = origin;
     EXPECT_THAT(failure_of([&] { provenance_of(compile); }),
                 testing::HasSubstr("option origin is not an object of JSON"));
   }
+  compile.origin = " {} ";
+  EXPECT_EQ(provenance_lines(provenance_of(compile)).size(), 1u);
+}
+
+// Else a file's record could have two members of a name, and nobody could read it.
+TEST(Provenance, AnOriginHasItsOwnMembersOnly) {
+  CompileOptions compile = options();
+  compile.origin = "{\"source\": \"x\", \"level\": 7}";
+  EXPECT_EQ(failure_of([&] { provenance_of(compile); }),
+            "error: option origin has a member \"level\"\n"
+            "  found     {\"source\": \"x\", \"level\": 7}\n"
+            "  expected  what tenon.origin returns");
 }
 
 TEST(Provenance, OfAStrangersFileMayBeAnything) {

@@ -29,7 +29,6 @@ from typing import Any
 SKIPPED = 77
 MOST_SECONDS = 60  # of one model, in every library together
 MOST_ATTEMPTS = 8  # to make a model that ONNX Runtime takes
-NEWEST = {"": 25, "ai.onnx.ml": 5}  # the newest opsets that ONNX Runtime has
 
 
 told_to = -1  # where a worker writes what it does
@@ -177,7 +176,7 @@ def check(seed: int, keys: list[tuple[str, str]], newest: dict[str, int], verbos
 
 def work(seeds: Iterable[int], keys: list[tuple[str, str]], verbose: bool) -> None:
     for seed in seeds:
-        check(seed, keys, NEWEST, verbose)
+        check(seed, keys, make_models.NEWEST, verbose)
 
 
 # ---- The command ----------------------------------------------------------------------------------------------------------
@@ -187,6 +186,7 @@ class Tally:
     def __init__(self) -> None:
         self.outcomes: collections.Counter[str] = collections.Counter()
         self.compared: collections.Counter[tuple[str, ...]] = collections.Counter()
+        self.known: collections.Counter[str] = collections.Counter()
         self.reasons: dict[tuple[str, str], tuple[int, int]] = {}
         self.keys: list[tuple[str, str]] = []
         self.findings = 0
@@ -194,9 +194,11 @@ class Tally:
     def add(self, told: dict[str, Any]) -> None:
         outcome = told["outcome"]
         self.outcomes[outcome] += 1
-        if outcome in ("equal", "differs", "known"):
+        if outcome in ("equal", "differs"):
             for domain, name, version in told["operators"]:
                 self.compared[domain, name] += 1
+        elif outcome == "known":  # what else the model computes isn't compared
+            self.known[told["reason"]] += 1
         elif len(told["operators"]) == 1 and outcome != "unstable":
             name = told["operators"][0][1]
             reason = f"{name}: {outcome}: {told['reason']}"
@@ -219,6 +221,8 @@ class Tally:
             for (outcome, reason), (count, seed) in sorted(self.reasons.items()):
                 if outcome != "invalid":
                     print(f"{count} x {reason} (such as {seed})")
+            for _, _, reason in known_differences.KNOWN:
+                print(f"{self.known[reason]} x known: {reason}")
 
 
 def main() -> int:
@@ -230,7 +234,7 @@ def main() -> int:
     parser.add_argument("--only", help="one operator")
     parser.add_argument("-v", "--verbose", action="store_true", help="print models, and why models were refused")
     options = parser.parse_args()
-    keys = [key for key in make_models.cases() if key[0] in NEWEST and known_differences.is_compared(key)]
+    keys = [key for key in make_models.cases() if key[0] in make_models.NEWEST and known_differences.is_compared(key)]
     tally = Tally()
     tally.keys = [key for key in keys if options.only in (None, key[1])]
     seed, end = options.first, time.monotonic() + (options.seconds or float("inf"))

@@ -34,10 +34,11 @@ std::optional<T> parse_based(std::string_view text) {
 }
 
 double greatest(DataType dtype) {
-  return dtype == f16    ? 65504
-         : dtype == bf16 ? 0x1.fep127
-         : dtype == f32  ? static_cast<double>(std::numeric_limits<float>::max())
-                         : std::numeric_limits<double>::max();
+  if (dtype.is_narrow_float()) {
+    return narrow_value(dtype, static_cast<uint16_t>(format_of(dtype).end_of_numbers() - 1));
+  }
+  return dtype == f32 ? static_cast<double>(std::numeric_limits<float>::max())
+                      : std::numeric_limits<double>::max();
 }
 
 }  // namespace
