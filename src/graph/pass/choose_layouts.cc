@@ -95,8 +95,10 @@ Operand sink_broadcast(Builder& b, const Call& call, const Transposed& t) {
 // The attributes of a call on t, translated to the axes of s; nullopt if an axis would vanish.
 std::optional<Attrs> attributes_before(const Call& call, const Transposed& t) {
   const int64_t rank = static_cast<int64_t>(t.perm.size());
+  // An axis that the tensor doesn't have means nothing: one scale has no axis.
   auto axis_before = [&](int64_t axis) {
-    return t.perm[static_cast<size_t>(normalised_axis(axis, rank))];
+    const int64_t at = normalised_axis(axis, rank);
+    return at >= 0 && at < rank ? t.perm[static_cast<size_t>(at)] : axis;
   };
   if (auto* keep = call.attrs.find("keepdims"); keep && !keep->as<bool>()) return std::nullopt;
   Attrs now = call.attrs;
