@@ -60,8 +60,8 @@ const std::vector<Step>& all_passes();
 const std::vector<Step>& all_steps();
 
 // Runs options.passes, or else the passes of options.level in the order of passes.def. Constants
-// that only an earlier module holds are freed as it goes, so a caller had better give its module
-// away.
+// that only an earlier module holds are freed as it goes: callers that move their module in save
+// that memory.
 graph::Module run_passes(graph::Module module, const CompileOptions& options);
 
 // Runs one step by name, whatever the level: one of all_steps(), or a registered function

@@ -46,12 +46,18 @@ inline Allowed such_as(std::vector<std::string> words) {
 struct Flag {
   const char* name;
   bool only_files = false;  // only of commands that write a file
+  // What it means for a program that is already compiled, in the words of its help, "" if the same
+  // as for others; null if nothing, so that it is refused.
+  const char* of_executable = nullptr;
 };
 inline Flag flag(const char* name) {
   return {name};
 }
+inline Flag flag_of_executables(const char* name, const char* of_executable = "") {
+  return {name, false, of_executable};
+}
 inline Flag file_flag(const char* name) {
-  return {name, true};
+  return {name, true, nullptr};
 }
 
 // Whether the record of a compilation (provenance.h) has the option by name, unless it is the

@@ -21,11 +21,11 @@
 #include <random>
 #include <thread>
 
+#include "allocated_memory.h"
 #include "driver/compile.h"
 #include "graph/ir/check.h"
 #include "graph/ir/text.h"
 #include "graph_program.h"
-#include "host_memory.h"
 #include "object/reflect.h"
 #include "support/error.h"
 #include "value_program.h"
@@ -180,7 +180,7 @@ template <class F>
 bool hold(uint64_t seed, const std::string& what, const vm::Limits& limits, const F& body,
           double memory_factor = kMemoryFactor) {
   const nanoseconds start = thread_time();
-  host_memory::begin();
+  allocated_memory::begin();
   bool ended = false;
   std::string failure;
   try {
@@ -191,7 +191,7 @@ bool hold(uint64_t seed, const std::string& what, const vm::Limits& limits, cons
     ++stops;
     if (!is_of_a_limit(error, limits)) failure = error.render();
   }
-  const int64_t bytes = host_memory::most();
+  const int64_t bytes = allocated_memory::most();
   const nanoseconds taken = thread_time() - start;
   if (!failure.empty()) finding(seed, cat(what, ": ", failure));
   if (limits.deadline < nanoseconds::max()) raise(&most_late, (taken - limits.deadline).count());

@@ -270,15 +270,21 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
     if (flag.only_files && !writes_file) return;
     CLI::Option* option = add_flag(command, flag.name, value, meaning, allowed);
     option->group("Compilation");
+    std::string text = meaning;
     if (option->get_items_expected_max() > 1) {
       if (writes_file) {
-        option->delimiter(',')->description(cat(meaning, "; several, separated by commas"));
+        option->delimiter(',');
+        text += "; several, separated by commas";
       } else {
-        option->expected(1)->description(
-            cat(meaning, ".\nOf an executable: take the code that this CPU would"));
+        option->expected(1);
       }
     }
-    compilation_.push_back(option);
+    if (!flag.of_executable) {
+      compilation_.push_back(option);
+    } else if (!writes_file && *flag.of_executable != 0) {
+      text += cat(".\nOf an executable: ", flag.of_executable);
+    }
+    option->description(text);
   };
 #define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, record, meaning) \
   add(driver::flag, meaning, driver::allowed, options.name);
@@ -295,10 +301,7 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
 
 void CompileFlags::check_unused(const std::string& executable) const {
   for (const CLI::Option* option : compilation_) {
-    if (option->count() == 0 || option->get_name() == "--cpu" ||
-        option->get_name() == "--inter-op") {
-      continue;
-    }
+    if (option->count() == 0) continue;
     throw Error(ErrorKind::Usage, cat(option->get_name(), " has no effect on ", executable,
                                       ", which is already compiled"))
         .help(cat("give ", option->get_name(), " to `tenon compile`, or leave it out"));

@@ -84,8 +84,8 @@ struct CompileFlags {
   // Adds the flags of driver/options.def. Those that only matter in a file, such as code for
   // several CPUs, are for commands that write one.
   void add_to(CLI::App* command, bool writes_file = false);
-  // Refuses options that only affect compilation, for an executable: all but --cpu, which chooses
-  // among its codes.
+  // Refuses options that only affect compilation, for an executable: all but those that also choose
+  // among its codes, or how it runs.
   void check_unused(const std::string& executable) const;
   // Refuses sizes for a textual program, which states them itself.
   void check_no_sizes(const std::string& text) const;

@@ -40,7 +40,7 @@ Operand Parser::variable(const Token& token) {
   if (at != names_.known.end()) return at->second;
   if (!names_.lost.insert(token.text).second) throw Lost{};
   Error e = error_at(token, cat("unknown variable %", name_text(token.text)),
-                     "a parameter, or a variable that is bound before");
+                     "a parameter, or a variable that is already bound");
   std::vector<std::string> names;
   for (const auto& [name, _] : names_.known) names.emplace_back(name);
   std::ranges::sort(names);

@@ -341,7 +341,7 @@ TEST_F(TextTest, ErrorsShowThePlace) {
   EXPECT_EQ(error("fn @f(%x: tensor[n; f32]) -> tensor[n; f32] {\n  %y = relu(%z)\n  %y\n}"),
             "error: t.tn:2:13: unknown variable %z\n"
             "  found     %z\n"
-            "  expected  a parameter, or a variable that is bound before\n"
+            "  expected  a parameter, or a variable that is already bound\n"
             "  2         |   %y = relu(%z)\n"
             "            |             ^");
 }

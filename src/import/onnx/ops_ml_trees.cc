@@ -59,7 +59,7 @@ int64_t place_of(NodeContext& cx, const char* attribute, const std::string& name
 
 // ---- TreeEnsembleRegressor and TreeEnsembleClassifier ----
 
-// The tests of library::TreeTest in its order, then what is no test.
+// The tests of library::TreeTest in its order, then the word for a leaf.
 constexpr const char* kModes[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
                                   "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
 constexpr int64_t kLeaf = std::size(kModes) - 1;

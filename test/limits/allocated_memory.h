@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-namespace host_memory {
+namespace allocated_memory {
 
 void begin();    // counts from here on
 int64_t most();  // bytes at once, since then
 
-}  // namespace host_memory
+}  // namespace allocated_memory

@@ -1,5 +1,5 @@
 // Replaces the C library's allocator by functions that count what its own hand out.
-#include "host_memory.h"
+#include "allocated_memory.h"
 
 #include <malloc.h>
 
@@ -16,7 +16,7 @@ void* __libc_memalign(size_t alignment, size_t size);
 void __libc_free(void* p);
 }
 
-namespace host_memory {
+namespace allocated_memory {
 namespace {
 
 thread_local int64_t now = 0, peak = 0;
@@ -42,24 +42,24 @@ int64_t most() {
   return peak;
 }
 
-}  // namespace host_memory
+}  // namespace allocated_memory
 
 extern "C" {
 
 void* malloc(size_t size) {
-  return host_memory::counted(__libc_malloc(size));
+  return allocated_memory::counted(__libc_malloc(size));
 }
 void* calloc(size_t count, size_t size) {
-  return host_memory::counted(__libc_calloc(count, size));
+  return allocated_memory::counted(__libc_calloc(count, size));
 }
 void* realloc(void* p, size_t size) {
-  const int64_t before = host_memory::bytes_of(p);
+  const int64_t before = allocated_memory::bytes_of(p);
   void* const now = __libc_realloc(p, size);
-  if (now || size == 0) host_memory::add(host_memory::bytes_of(now) - before);
+  if (now || size == 0) allocated_memory::add(allocated_memory::bytes_of(now) - before);
   return now;
 }
 void* memalign(size_t alignment, size_t size) {
-  return host_memory::counted(__libc_memalign(alignment, size));
+  return allocated_memory::counted(__libc_memalign(alignment, size));
 }
 void* aligned_alloc(size_t alignment, size_t size) {
   return memalign(alignment, size);
@@ -69,7 +69,7 @@ int posix_memalign(void** p, size_t alignment, size_t size) {
   return *p ? 0 : ENOMEM;
 }
 void free(void* p) {
-  host_memory::add(-host_memory::bytes_of(p));
+  allocated_memory::add(-allocated_memory::bytes_of(p));
   __libc_free(p);
 }
 }
