@@ -76,7 +76,7 @@ nb::object opened(nb::handle instance) {
     size_t size = 0;
     const tenon_any* values = tenon_cell_view(cell.value.get(), &tag, &size);
     const std::vector<const DataPlan*>& plans = *cell.types->fields(*cell.plan, tag);
-    fields = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(size)));
+    fields = new_tuple(size);
     for (size_t i = 0; i < size; ++i) {
       nb::object field = data_object(Value::copy_of(values[i]), *plans[i]);
       PyTuple_SET_ITEM(fields.ptr(), static_cast<Py_ssize_t>(i), field.release().ptr());

@@ -28,7 +28,33 @@ bool may_be_none(const DataPlan& plan) {
                             .c_str());
 }
 
-nb::object list_object(const Value& value, const DataPlan& plan) {
+nb::object whole_object(Value value, const DataPlan& plan, ConvertedParts* parts);
+
+// Whether it takes less to convert such a value again than to keep it.
+bool is_small(const Value& value, const DataPlan& plan) {
+  constexpr int64_t kFew = 16;
+  const auto is_leaf = [](const DataPlan* part) { return part->form == Form::kLeaf; };
+  switch (plan.form) {
+    case Form::kTuple:
+    case Form::kArray:
+      return tenon_array_size(value.get()) <= kFew && std::ranges::all_of(plan.parts, is_leaf);
+    case Form::kList:
+    case Form::kMap:
+      return false;
+    default:
+      return true;  // opened later, or one part
+  }
+}
+
+nb::object part_object(Value value, const DataPlan& plan, ConvertedParts* parts) {
+  if (value.type_index() < TENON_OBJECT_BEGIN || is_small(value, plan)) {
+    return whole_object(std::move(value), plan, parts);
+  }
+  return parts->of(value, &plan,
+                   [&] { return whole_object(Value::copy_of(value.any()), plan, parts); });
+}
+
+nb::object list_object(const Value& value, const DataPlan& plan, ConvertedParts* parts) {
   nb::list out;
   for (const tenon_any* at = value.get();;) {
     int64_t tag = -1;
@@ -36,36 +62,36 @@ nb::object list_object(const Value& value, const DataPlan& plan) {
     const tenon_any* fields = tenon_cell_view(at, &tag, &size);
     if (tag == kNil && size == 0) return out;
     if (tag != kCons || size != 2) fail_result(plan, value);
-    out.append(data_object(Value::copy_of(fields[0]), *plan.parts[0]));
+    out.append(part_object(Value::copy_of(fields[0]), *plan.parts[0], parts));
     at = &fields[1];
   }
 }
 
-nb::object tuple_object(const Value& value, const DataPlan& plan) {
+nb::object tuple_object(const Value& value, const DataPlan& plan, ConvertedParts* parts) {
   const bool is_tuple = plan.form == Form::kTuple;
   if (is_tuple && plan.parts.empty() && value.type_index() == TENON_NONE) return nb::none();
   const int64_t size = tenon_array_size(value.get());
   if (size < 0 || (is_tuple && static_cast<size_t>(size) != plan.parts.size())) {
     fail_result(plan, value);
   }
-  nb::object out = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(size)));
+  nb::object out = new_tuple(static_cast<size_t>(size));
   for (int64_t i = 0; i < size; ++i) {
     Value item;
     check(tenon_array_get(value.get(), static_cast<size_t>(i), item.out()));
     const DataPlan& part = *plan.parts[is_tuple ? static_cast<size_t>(i) : 0];
     PyTuple_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i),
-                     data_object(std::move(item), part).release().ptr());
+                     part_object(std::move(item), part, parts).release().ptr());
   }
   return out;
 }
 
-nb::object option_object(const Value& value, const DataPlan& plan) {
+nb::object option_object(const Value& value, const DataPlan& plan, ConvertedParts* parts) {
   int64_t tag = -1;
   size_t size = 0;
   const tenon_any* fields = tenon_cell_view(value.get(), &tag, &size);
   if (tag == kNone && size == 0) return nb::none();
   if (tag != kSome || size != 1) fail_result(plan, value);
-  nb::object inner = data_object(Value::copy_of(fields[0]), *plan.parts[0]);
+  nb::object inner = part_object(Value::copy_of(fields[0]), *plan.parts[0], parts);
   if (!may_be_none(*plan.parts[0])) return inner;
   return new_instance(plan.family->classes[kSome], nb::make_tuple(inner), nb::none());
 }
@@ -111,37 +137,42 @@ nb::object cell_object(Value value, const DataPlan& plan) {
   return new_instance(type, nb::none(), held);
 }
 
-nb::object leaf_object(Value value, const Expected& type) {
+nb::object leaf_object(Value value, const Expected& type, ConvertedParts* parts) {
   // Tensors in values are shared by all that hold the value.
   if (value.type_index() != TENON_TENSOR ||
       (tenon_tensor_flags(value.get()) & TENON_TENSOR_READ_ONLY)) {
-    return to_python(std::move(value), type);
+    return to_python(std::move(value), type, parts);
   }
   return to_python(read_only_tensor(*tenon_tensor_view(value.get()), value.any().v.object));
 }
 
-}  // namespace
-
-nb::object data_object(Value value, const DataPlan& plan) {
+nb::object whole_object(Value value, const DataPlan& plan, ConvertedParts* parts) {
   switch (plan.form) {
     case Form::kLeaf:
-      return leaf_object(std::move(value), plan.expected);
+      return leaf_object(std::move(value), plan.expected, parts);
     case Form::kFunction:
       if (value.type_index() != TENON_FUNCTION) fail_result(plan, value);
       return typed_function(std::move(value), plan);
     case Form::kTuple:
     case Form::kArray:
-      return tuple_object(value, plan);
+      return tuple_object(value, plan, parts);
     case Form::kList:
-      return list_object(value, plan);
+      return list_object(value, plan, parts);
     case Form::kOption:
-      return option_object(value, plan);
+      return option_object(value, plan, parts);
     case Form::kMap:
       return dict_object(value, plan);
     case Form::kData:
       return cell_object(std::move(value), plan);
   }
   return nb::none();
+}
+
+}  // namespace
+
+nb::object data_object(Value value, const DataPlan& plan) {
+  ConvertedParts parts;
+  return whole_object(std::move(value), plan, &parts);
 }
 
 bool is_opened_later(const DataPlan& plan) {

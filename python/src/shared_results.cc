@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,34 +19,54 @@ struct Extent {
   Tensor* tensor;
 };
 
-void collect(nb::handle results, std::vector<Extent>* out) {
-  PyObject* const o = results.ptr();
-  if (PyTuple_Check(o)) {
-    const Nesting nesting;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) collect(PyTuple_GET_ITEM(o, i), out);
-  } else if (PyDict_Check(o)) {
-    const Nesting nesting;
-    for (auto [key, value] : nb::borrow<nb::dict>(results)) collect(value, out);
-  } else if (Py_TYPE(o) == tensor_class()) {
-    auto* tensor = nb::inst_ptr<Tensor>(results);
-    const DLTensor& t = tensor->view();
-    if (is_elsewhere(t) || is_empty(t)) return;
-    const auto [begin, end] = extent_of(t);
-    out->push_back({begin, end, tensor});
-  }
-}
-
 void make_read_only(Tensor* tensor) {
   if (tensor->is_read_only()) return;
   tensor->value = read_only_tensor(tensor->view(), tensor->value.any().v.object);
 }
 
+// Finds the tensors of results. Those of a container that stands in several places become read-only
+// at once; each container is looked into twice at most.
+class Collector {
+ public:
+  std::vector<Extent> extents;
+
+  void collect(nb::handle results, bool is_shared = false) {
+    PyObject* const o = results.ptr();
+    if (PyTuple_Check(o) || PyDict_Check(o)) {
+      Seen& seen = seen_[o];
+      if (seen != Seen::Never) is_shared = true;
+      if (seen == Seen::Shared) return;
+      seen = is_shared ? Seen::Shared : Seen::Once;
+      const Nesting nesting;
+      if (PyTuple_Check(o)) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) {
+          collect(PyTuple_GET_ITEM(o, i), is_shared);
+        }
+      } else {
+        for (auto [key, value] : nb::borrow<nb::dict>(results)) collect(value, is_shared);
+      }
+    } else if (Py_TYPE(o) == tensor_class()) {
+      auto* tensor = nb::inst_ptr<Tensor>(results);
+      if (is_shared) return make_read_only(tensor);
+      const DLTensor& t = tensor->view();
+      if (is_elsewhere(t) || is_empty(t)) return;
+      const auto [begin, end] = extent_of(t);
+      extents.push_back({begin, end, tensor});
+    }
+  }
+
+ private:
+  enum class Seen : uint8_t { Never, Once, Shared };
+  std::unordered_map<PyObject*, Seen> seen_;
+};
+
 }  // namespace
 
 void protect_shared_results(nb::handle results) {
   if (Py_TYPE(results.ptr()) == tensor_class()) return;  // only one
-  std::vector<Extent> extents;
-  collect(results, &extents);
+  Collector collector;
+  collector.collect(results);
+  std::vector<Extent>& extents = collector.extents;
   if (extents.size() < 2) return;
   std::ranges::sort(extents, {}, &Extent::begin);
   const Extent* furthest = &extents[0];  // of those so far, the one that ends last

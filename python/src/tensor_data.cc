@@ -243,7 +243,7 @@ nb::object string_array(const Value& tensor) {
   const DLTensor& t = *tenon_tensor_view(tensor.get());
   const size_t count = elements_of(t);
   const nb::list list = string_list(tensor);
-  nb::object shape = nb::steal(PyTuple_New(t.ndim));
+  nb::object shape = new_tuple(static_cast<size_t>(t.ndim));
   for (int32_t i = 0; i < t.ndim; ++i)
     PyTuple_SET_ITEM(shape.ptr(), i, nb::int_(t.shape[i]).release().ptr());
   const nb::module_ numpy = nb::module_::import_("numpy");

@@ -184,27 +184,35 @@ std::string_view text(const Value& value) {
   return {t.data, t.size};
 }
 
-nb::object tuple_of(const Value& array) {
+nb::object object_of(Value value, ConvertedParts* parts);
+
+nb::object part_of(Value value, ConvertedParts* parts) {
+  const int32_t type = value.type_index();
+  if (type != TENON_ARRAY && type != TENON_MAP) return object_of(std::move(value), parts);
+  return parts->of(value, nullptr, [&] { return object_of(Value::copy_of(value.any()), parts); });
+}
+
+nb::object tuple_of(const Value& array, ConvertedParts* parts) {
   const Nesting nesting;
   const auto size = static_cast<size_t>(tenon_array_size(array.get()));
-  nb::object out = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(size)));
+  nb::object out = new_tuple(size);
   for (size_t i = 0; i < size; ++i) {
     Value item;
     check(tenon_array_get(array.get(), i, item.out()));
     PyTuple_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i),
-                     to_python(std::move(item)).release().ptr());
+                     part_of(std::move(item), parts).release().ptr());
   }
   return out;
 }
 
-nb::object dict_of(const Value& map) {
+nb::object dict_of(const Value& map, ConvertedParts* parts) {
   const Nesting nesting;
   nb::dict out;
   const auto size = static_cast<size_t>(tenon_map_size(map.get()));
   for (size_t i = 0; i < size; ++i) {
     Value key, value;
     check(tenon_map_entry(map.get(), i, key.out(), value.out()));
-    out[to_python(std::move(key))] = to_python(std::move(value));
+    out[part_of(std::move(key), parts)] = part_of(std::move(value), parts);
   }
   return out;
 }
@@ -218,6 +226,12 @@ nb::object shape_tuple(const Value& shape) {
 }
 
 }  // namespace
+
+nb::object new_tuple(size_t size) {
+  nb::object out = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(size)));
+  if (!out.is_valid()) throw nb::python_error();
+  return out;
+}
 
 Value Value::of(int64_t number) {
   return copy_of(number_any(TENON_INT, number));
@@ -259,6 +273,7 @@ void to_value(nb::handle object, const Expected& expected, Value* out) {
                             out)) {
     *out = value_of_other(object, expected);
   } else if (expected.kind != TENON_TENSOR && is_numpy_scalar(o)) {
+    const Nesting nesting;  // a subclass may return another instance of its own
     *out = to_value(object.attr("item")(), expected);
   }
 }
@@ -291,15 +306,29 @@ bool needs_type(const Expected& expected) {
   return expected.plan || is_u64(expected);
 }
 
-nb::object to_python(Value value, const Expected& expected) {
+nb::object to_python(Value value, const Expected& expected, ConvertedParts* parts) {
   if (expected.plan) return data_object(std::move(value), *expected.plan);
   if (is_u64(expected) && value.type_index() == TENON_INT) {
     return nb::int_(static_cast<uint64_t>(value.any().v.i));
   }
-  return to_python(std::move(value));
+  return to_python(std::move(value), parts);
+}
+nb::object to_python(Value value, const Expected& expected) {
+  ConvertedParts parts;
+  return to_python(std::move(value), expected, &parts);
 }
 
+nb::object to_python(Value value, ConvertedParts* parts) {
+  return part_of(std::move(value), parts);
+}
 nb::object to_python(Value value) {
+  ConvertedParts parts;
+  return object_of(std::move(value), &parts);
+}
+
+namespace {
+
+nb::object object_of(Value value, ConvertedParts* parts) {
   const tenon_any& any = value.any();
   switch (any.type_index) {
     case TENON_NONE:
@@ -327,13 +356,14 @@ nb::object to_python(Value value) {
     case TENON_FUNCTION:
       return new_function(std::move(value));
     case TENON_ARRAY:
-      return tuple_of(value);
+      return tuple_of(value, parts);
     case TENON_MAP:
-      return dict_of(value);
+      return dict_of(value, parts);
     default:
       if (nb::object instance = host_instance(value); instance.is_valid()) return instance;
       return any.type_index >= TENON_OBJECT_BEGIN ? new_object(std::move(value)) : repr_of(value);
   }
 }
 
+}  // namespace
 }  // namespace tenon::python

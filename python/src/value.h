@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,13 +82,37 @@ Value to_value(nb::handle object, const Expected& expected = {});
 // The same where the value is to stand.
 void to_value(nb::handle object, const Expected& expected, Value* out);
 
+// What the containers of one value became. A container that stands in several places is converted
+// once, and is one object in Python, too: a program can make values of more paths than there is
+// memory for.
+class ConvertedParts {
+ public:
+  // What `make` makes of the container the first time. Small ones that hold no others need not be
+  // kept. Polls for signals.
+  template <class Make>
+  nb::object of(const Value& container, const DataPlan* plan, const Make& make) {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    const auto [at, is_new] = made_.try_emplace({container.any().v.object, plan});
+    if (is_new) at->second = make();  // may add others, but none that is this one
+    return at->second;
+  }
+
+ private:
+  std::map<std::pair<const void*, const DataPlan*>, nb::object> made_;
+};
+
+// A tuple, to be filled.
+nb::object new_tuple(size_t size);
+
 // The Python object of a value: the inverse of `to_value`; arrays become tuples, maps dicts, dtypes
 // and devices strings, and objects of other types instances of the Python class of their type.
 nb::object to_python(Value value);
+nb::object to_python(Value value, ConvertedParts* parts);  // of the value that it is a part of
 // Whether a value of the type has another Python object than to_python says: a u64 has no sign.
 bool needs_type(const Expected& expected);
 // The Python object of a value of the type.
 nb::object to_python(Value value, const Expected& expected);
+nb::object to_python(Value value, const Expected& expected, ConvertedParts* parts);
 
 // A str that names a function, type or field, for the C interface. One with a NUL, which would be
 // cut there, is a ValueError.

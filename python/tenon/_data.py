@@ -117,13 +117,18 @@ class DataValue:
         return done[0]
 
     def __repr__(self) -> str:
-        return _text(self)
+        text = _text(self, _MOST_SHOWN)
+        return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "..."
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (_flat(self),)
 
     def __copy__(self) -> DataValue:
         return self
+
+
+# Of a value's text, as of the C interface's: a small value may have more paths than there is memory for their text.
+_MOST_SHOWN = 1 << 16
 
 
 class _Text(str):

@@ -742,3 +742,49 @@ def test_an_instrument_sees_data_by_the_names_of_constructors():
     assert seen[0] == ("sum", True, None, tree)
     assert repr(seen[0][3]) == "Node(Leaf, 1, Node(Leaf, 2, Leaf))"
     assert (False, (tree, 3)) in [(before, result) for _, before, result, _ in seen]
+
+
+def nested(levels: int) -> str:
+    """A program whose result has 2**levels paths, and a few objects."""
+    lines, t = ["  %a0 = array[i64](%n)"], "array[i64]"
+    for i in range(1, levels + 1):
+        lines.append(f"  %a{i} = array[{t}](%a{i - 1}, %a{i - 1})")
+        t = f"array[{t}]"
+    return "\n".join([f"fn @main(%n: i64) -> {t} {{", *lines, f"  %a{levels}", "}"])
+
+
+def test_a_part_that_stands_in_several_places_is_one_object():
+    result = tenon.compile(tenon.ir.parse(nested(60)), mode="bytecode")(3)
+    for _ in range(59):
+        assert len(result) == 2 and result[0] is result[1]
+        result = result[0]
+    assert result == ((3,), (3,))
+
+
+def test_tensors_in_a_part_that_stands_in_two_places_are_read_only():
+    program = """fn @main(%x: tensor[2; f32]) -> array[array[tensor[2; f32]]] {
+  %y = add(%x, %x)
+  %z = mul(%x, %x)
+  %a = array[tensor[2; f32]](%y)
+  %b = array[tensor[2; f32]](%z)
+  array[array[tensor[2; f32]]](%a, %b, %a)
+}"""
+    shared, alone, again = tenon.compile(tenon.ir.parse(program))(np.float32([1, 2]))
+    assert shared[0].tolist() == again[0].tolist() == [2, 4]
+    assert not np.asarray(shared[0]).flags.writeable and not np.asarray(again[0]).flags.writeable
+
+
+def test_the_text_of_a_value_is_bounded():
+    program = """type t { L, N(t, t) }
+fn @main(%n: i64, %x: t) -> t {
+  %is_done = equal(%n, 0)
+  if %is_done { %x } else {
+    %m = sub(%n, 1)
+    %y = N(%x, %x)
+    @main(%m, %y)
+  }
+}"""
+    exe = tenon.compile(tenon.ir.parse(program))
+    assert repr(exe(2, exe.types.L)) == "N(N(L, L), N(L, L))"
+    text = repr(exe(60, exe.types.L))
+    assert len(text) < 100_000 and text.endswith("...")

@@ -4,6 +4,8 @@ import functools
 import io
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import zipfile
 
@@ -548,3 +550,21 @@ def test_a_function_without_a_name_in_utf_8_is_shown():
     text = 'func @"m\\xff"() -> i64 {\n  ret 1\n}\nfunc @k() -> i64 {\n  ret 1\n}\n'
     exe = tenon.load(tenon.get_func("tenon.assemble")(text, None))
     assert repr(exe) == "<tenon.Executable\n  m\\xff\n  k() -> i64>" and "m\\xff" in exe._repr_html_()
+
+
+def test_a_loaded_program_and_an_interpreted_one_have_code_of_their_own(tmp_path):
+    # The runtime's library and the compiler's each open native code, here for the first time in a process.
+    script = f"""
+import numpy as np
+import tenon
+a, b = np.float32([5, 7]), np.float32([2, 3])
+loaded = tenon.load({str(tmp_path / "sub.tnx")!r})
+module = tenon.ir.parse({TWO_TENSORS.format(op="add")!r})
+assert np.asarray(module.interpret("main", a, b)).tolist() == [7, 10]
+assert np.asarray(loaded(a, b)).tolist() == [3, 4]
+"""
+    tenon.compile(tenon.ir.parse(TWO_TENSORS.format(op="sub"))).save(tmp_path / "sub.tnx")
+    subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+
+
+TWO_TENSORS = "fn @main(%a: tensor[n; f32], %b: tensor[n; f32]) -> tensor[n; f32] {{ {op}(%a, %b) }}"

@@ -492,3 +492,13 @@ def test_tensors_of_ml_dtypes_are_compact_for_numpy():
     t = tenon.Tensor(np.ones(4, dtype=ml_dtypes.bfloat16)[::2])
     with pytest.raises(BufferError, match="isn't compact: copy it with numpy.ascontiguousarray"):
         t.numpy()
+
+
+def test_a_scalar_that_gives_itself_is_refused():
+    class Endless(np.float64):
+        def item(self):
+            return Endless(1.0)
+
+    exe = tenon.compile(tenon.ir.parse("fn @main(%x: f32) -> f32 { %x }"))
+    with pytest.raises(RecursionError):
+        exe(Endless(1.0))

@@ -104,4 +104,9 @@ Ref<StorageObj> WorkBudget::allocate(size_t bytes, size_t /*alignment*/) {
   return heap_storage(bytes);
 }
 
+BudgetedWork::BudgetedWork(const WorkLimits& limits, std::string_view activity,
+                           std::string_view name)
+    : budget_(limits, std::string(activity), std::string(name)), scope_(&budget_) {}
+BudgetedWork::~BudgetedWork() = default;
+
 }  // namespace tenon

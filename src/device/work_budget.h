@@ -1,7 +1,7 @@
 // WorkBudget: what work outside of a machine's calls may use: reading a file, compiling, loading.
 //
-//   WorkBudget budget({.memory = 1 << 30, .deadline = 10s}, "compiling", "m.onnx");
-//   WorkBudget::Scope scope(&budget);  // from here on, this thread's work is held to it
+//   // from here on, this thread's work is held to the limits
+//   BudgetedWork work({.memory = 1 << 30, .deadline = 10s}, "compiling", "m.onnx");
 //
 // The work itself needs no budget: it calls `poll` and `charge` (call_context.h), or has a Ticker.
 // Work within other work (a function of a program that loads a program) draws on the outer budget
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "device/call_context.h"
 
@@ -79,6 +80,18 @@ class WorkBudget final : public CallContext {
   std::atomic_flag is_stopping_;           // set by the thread that sets host_failure_
   std::exception_ptr host_failure_;        // once is_stopped_by_host_
   std::atomic<bool> is_stopped_by_host_{false};
+};
+
+// A budget and its scope, for work that ends with this object.
+class BudgetedWork {
+ public:
+  BudgetedWork(const WorkLimits& limits, std::string_view activity, std::string_view name);
+  ~BudgetedWork();
+  BudgetedWork(const BudgetedWork&) = delete;
+
+ private:
+  WorkBudget budget_;
+  WorkBudget::Scope scope_;
 };
 
 }  // namespace tenon

@@ -24,11 +24,12 @@ namespace {
 
 // A path to the descriptor that no other open object was opened by: the dynamic loader returns the
 // same object for a known path, and descriptor numbers are reused. Each bit of a counter is written
-// as "//" or "/./", which name the same folder.
+// as "//" or "/./", which name the same folder. A process may have several copies of this code, in
+// the runtime's library and in the compiler's; each counts on from its counter's address.
 std::string unique_path(int fd) {
-  static std::atomic<uint32_t> next{0};
+  static std::atomic<uint64_t> next{reinterpret_cast<uintptr_t>(&next) << 16};
   std::string path = "/proc/self/fd/";
-  for (uint32_t n = next++; n != 0; n >>= 1) path += n & 1 ? "./" : "/";
+  for (uint64_t n = next++; n != 0; n >>= 1) path += n & 1 ? "./" : "/";
   return cat(path, fd);
 }
 

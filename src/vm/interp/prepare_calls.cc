@@ -23,7 +23,6 @@ constexpr std::chrono::seconds kTime{10};
 struct Zeros : Object {
   static constexpr bool kLeaf = true;
   static constexpr int32_t kTypeIndex = TypeIndex::Opaque;
-  static constexpr int32_t kTypeLast = kTypeIndex;
 
   explicit Zeros(size_t bytes)
       : data(mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)),

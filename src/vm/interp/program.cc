@@ -71,20 +71,17 @@ Program::Libraries::~Libraries() {
 
 Ref<Program> Program::load(const std::string& path, ProgramOptions options) {
   if (options.read.name == ReadOptions().name) options.read.name = path;
-  WorkBudget budget(options.limits, "loading", options.read.name);
-  const WorkBudget::Scope scope(&budget);
+  const BudgetedWork work(options.limits, "loading", options.read.name);
   return read(options.trusted ? map_file(path) : read_whole_file(path), options);
 }
 
 Ref<Program> Program::load_file(const Ref<FileBytes>& file, const ProgramOptions& options) {
-  WorkBudget budget(options.limits, "loading", options.read.name);
-  const WorkBudget::Scope scope(&budget);
+  const BudgetedWork work(options.limits, "loading", options.read.name);
   return read(file, options);
 }
 
 Ref<Program> Program::load_bytes(std::string_view bytes, const ProgramOptions& options) {
-  WorkBudget budget(options.limits, "loading", options.read.name);
-  const WorkBudget::Scope scope(&budget);
+  const BudgetedWork work(options.limits, "loading", options.read.name);
   charge(bytes.size());
   return read(copy_bytes(bytes), options);
 }
@@ -100,8 +97,7 @@ Ref<Program> Program::read(const Ref<FileBytes>& file, const ProgramOptions& opt
 }
 
 Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
-  WorkBudget budget(options.limits, "loading", options.read.name);
-  const WorkBudget::Scope scope(&budget);
+  const BudgetedWork work(options.limits, "loading", options.read.name);
   const Phase loading("load");
   auto program = make<Program>();
   program->name_ = options.read.name;

@@ -75,6 +75,9 @@ Function ClosureObj::bound(std::span<const AnyView> args) const {
     throw_misuse("more arguments are bound than the function has parameters", cat(args.size()),
                  cat("at most ", open));
   }
+  // As in a call: what holds arrays of functions may be copied.
+  const WorkLimits limits = {.memory = account->limits.memory, .deadline = account->limits.deadline};
+  const BudgetedWork work(limits, "binding", owner.name());
   const FunctionUnit& unit = owner.function_unit(*code);
   if (code->has_unmatched) check_unmatched(unit, size, args, owner.name());
   auto made = of(owner, *code, size + args.size(), account);
