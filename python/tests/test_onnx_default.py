@@ -92,3 +92,36 @@ def test_concat_of_many_sizes_that_only_a_call_tells(count, options):
     model, inputs = model_of("Concat", *parts, axis=0)
     program = tenon.compile(model, **options)
     np.testing.assert_array_equal(np.asarray(program(**inputs)), np.concatenate(parts))
+
+
+@pytest.mark.parametrize("pads", [[1, 2, 1, -1], [0, -1, 0, -1], [-1, 1, 0, 0], [0, 0, 0, 0]])
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_pads_that_only_a_call_tells_may_be_negative(mode, pads):
+    x = np.arange(12, dtype="float32").reshape(3, 4)
+    model, inputs = model_of("Pad", x, np.array(pads), opset=19, mode=mode)
+    before, after = pads[:2], pads[2:]
+    rows, columns = (slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, x.shape))
+    added = [(max(b, 0), max(a, 0)) for b, a in zip(before, after)]
+    np.testing.assert_array_equal(ours(model, inputs), np.pad(x[rows, columns], added, mode=mode))
+
+
+def test_operands_whose_length_onnx_says_may_have_an_unknown_one():
+    x = np.arange(12, dtype="float32").reshape(3, 4)
+    for op, operand, expected in (
+        ("TopK", [2], x[:, :1:-1]),
+        ("Tile", [2, 1], np.tile(x, (2, 1))),
+        ("CenterCropPad", [1, 2], x[1:2, 1:3]),
+    ):
+        model, inputs = model_of(op, x, np.array(operand))
+        if op == "TopK":
+            model.graph.node[0].output.append("indices")
+        np.testing.assert_array_equal(ours(model, inputs), expected)
+    model, inputs = model_of("Split", x, np.array([2, 1]), axis=0)
+    model.graph.node[0].output.append("rest")
+    np.testing.assert_array_equal(ours(model, inputs), x[:2])
+    columns = np.ones((1, 4, 4), "float32")
+    model, inputs = model_of("Col2Im", columns, np.array([3, 3]), np.array([2, 2]))
+    model.graph.input[2].type.tensor_type.shape.dim[0].dim_value = 2
+    np.testing.assert_array_equal(ours(model, inputs), [[[[1, 2, 1], [2, 4, 2], [1, 2, 1]]]])
+    with pytest.raises(tenon.Error):
+        tenon.InferenceSession(model_of("TopK", x, np.array([1]))[0]).run(None, {"x0": x, "x1": np.array([1, 2])})

@@ -1,6 +1,9 @@
 #include "graph/op/rule.h"
 
 #include <algorithm>
+#include <limits>
+
+#include <algorithm>
 
 #include "graph/ir/name_text.h"
 
@@ -8,18 +11,36 @@ namespace tenon::graph {
 
 namespace {
 
-// A scalar constant as a literal of another dtype; empty for any other operand.
-std::string literal_of(const Operand& operand, DataType dtype) {
+// How many digits a number's text has, without zeros in front.
+ptrdiff_t significant_digits(std::string_view text) {
+  text = text.substr(0, text.find('e'));
+  const size_t first = text.find_first_of("123456789");
+  if (first == std::string_view::npos) return 0;
+  return std::ranges::count_if(text.substr(first), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// How to write a scalar constant of dtype `own` as one of another dtype; empty for any other
+// operand.
+std::string literal_of(const Operand& operand, DataType own, DataType dtype) {
   const auto* constant = operand ? operand.as<Constant>() : nullptr;
   if (!constant) return "";
   const Any& v = constant->value;
   const bool is_int = v.type_index == TypeIndex::Int;
   if (!is_int && v.type_index != TypeIndex::Float) return "";
   if (!is_int && !dtype.is_float()) return "";
-  std::string number = is_int ? cat(v.as<int64_t>()) : cat(v.as<double>());
-  if (dtype == i64) return number;
-  if (dtype == f32) return float_text(v.as<double>());
-  return cat(to_text(dtype), "(", dtype.is_float() ? float_text(v.as<double>()) : number, ")");
+  if (is_int && dtype == i64) return cat(v.as<int64_t>());
+  const double value = is_int ? static_cast<double>(v.as<int64_t>()) : v.as<double>();
+  std::string text = is_int ? cat(v.as<int64_t>()) : "";
+  if (dtype.is_float()) {
+    const auto narrow = static_cast<float>(value);
+    text = own == f32 ? element_text(f32, &narrow) : float_text(value);
+  }
+  if (dtype == f32) return text;
+  // Rounded to f32, a number with more digits has lost some.
+  if (own == f32 && significant_digits(text) > std::numeric_limits<float>::digits10) {
+    return cat("the number as ", to_text(dtype), "(...)");
+  }
+  return cat(to_text(dtype), "(", text, ")");
 }
 
 }  // namespace
@@ -27,8 +48,8 @@ std::string literal_of(const Operand& operand, DataType dtype) {
 void require_same_dtype(const InferContext& cx, size_t i, size_t j) {
   const DataType a = cx.tensor(i).dtype, b = cx.tensor(j).dtype;
   if (a == b) return;
-  std::string literal = literal_of(cx.call().args[i], b);
-  if (literal.empty()) literal = literal_of(cx.call().args[j], a);
+  std::string literal = literal_of(cx.call().args[i], a, b);
+  if (literal.empty()) literal = literal_of(cx.call().args[j], b, a);
   cx.fail(cat(cx.operand_text(i), " is ", to_text(a), ", but ", cx.operand_text(j), " is ",
               to_text(b), "; they must have one dtype",
               literal.empty() ? "" : cat(": write ", literal)));

@@ -108,6 +108,11 @@ Dims NodeContext::elements(const Operand& x) const {
   return b.elements_of(dtype(x) == i64 ? x : cast(x, i64));
 }
 
+Dims NodeContext::elements(const Operand& x, size_t count) const {
+  const bool is_open = !values(x) && rank(x) == 1 && !dims(x)[0].is_const();
+  return elements(is_open ? reshape(x, {static_cast<int64_t>(count)}) : x);
+}
+
 Tensor NodeContext::constant_of(const Operand& x) const {
   const auto* c = x.as<graph::Constant>();
   if (c == nullptr || !c->value.is<Tensor>()) return {};

@@ -98,6 +98,8 @@ class NodeContext {
   Ints const_ints(size_t i, const char* what) const;
   // The elements, carried by the type or bound by a match, which requires them to be >= 0.
   Dims elements(const Operand& x) const;
+  // The same of a tensor that must have `count` elements, also where its shape doesn't say so.
+  Dims elements(const Operand& x, size_t count) const;
   // The element of a constant with one element; nullopt if it is computed.
   std::optional<double> number(const Operand& x) const;
   double const_number(size_t i, const char* what, double otherwise) const;

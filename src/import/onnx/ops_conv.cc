@@ -103,7 +103,10 @@ Operands conv_transpose(NodeContext& cx) {
 // Columns [N, C * block, L] to an image [N, C, ...].
 Operands col2im(NodeContext& cx) {
   if (cx.rank(0) != 3) cx.invalid(cat("an operand of rank ", cx.rank(0)), "3");
-  const Dims image = cx.elements(cx.in(1)), block = cx.elements(cx.in(2));
+  const Operand sizes = cx.in(1), blocks = cx.in(2);
+  const auto length_of = [&](const Operand& x) { return cx.dims(x).at(0).as_const().value_or(0); };
+  const auto axes = static_cast<size_t>(std::max(length_of(sizes), length_of(blocks)));
+  const Dims image = cx.elements(sizes, axes), block = cx.elements(blocks, axes);
   if (image.empty()) cx.invalid("an empty image_shape", "one size for each spatial axis");
   if (block.size() != image.size())
     cx.invalid(cat("a block_shape of ", block.size(), " sizes"),

@@ -81,7 +81,7 @@ Operands topk(NodeContext& cx) {
   if (cx.version() < 10) {
     k = cx.attr_int("k");
   } else {
-    Dims given = cx.elements(cx.in(1));
+    Dims given = cx.elements(cx.in(1), 1);
     if (given.size() != 1) cx.invalid(cat("k of ", given.size(), " elements"), "one");
     k = given[0];
   }

@@ -68,7 +68,7 @@ Operands max_unpool(NodeContext& cx) {
   const Window w = read_window(cx, pool_kernel(cx), spatial);
   Dims result = dims;
   if (cx.has(2)) {
-    result = cx.elements(cx.in(2));
+    result = cx.elements(cx.in(2), dims.size());
     if (result.size() != dims.size())
       cx.invalid(cat("an output_shape of ", result.size(), " sizes"),
                  cat(dims.size(), ", one for each axis"));

@@ -197,7 +197,7 @@ Operands resize(NodeContext& cx) {
   Dims sizes = cx.dims(x);
   std::vector<double> scales;
   if (!is_empty(cx, 3)) {
-    Dims given = cx.elements(cx.in(3));
+    Dims given = cx.elements(cx.in(3), axes.size());
     if (given.size() != axes.size())
       cx.invalid(cat(given.size(), " sizes"), cat(axes.size(), ", one for each axis"));
     for (size_t i = 0; i < axes.size(); ++i) sizes[static_cast<size_t>(axes[i])] = given[i];

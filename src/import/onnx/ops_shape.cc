@@ -189,7 +189,7 @@ Operands split(NodeContext& cx) {
   Dim whole = cx.dims(0)[static_cast<size_t>(axis)];
   Dims sizes;
   if (cx.has(1)) {
-    sizes = cx.elements(cx.in(1));
+    sizes = cx.elements(cx.in(1), cx.outputs());
   } else if (cx.has_attr("split")) {
     Ints stated = cx.attr_ints("split");
     sizes.assign(stated.begin(), stated.end());
@@ -218,7 +218,7 @@ Operands tile(NodeContext& cx) {
     if (axis.size() != 1) cx.invalid(cat("an axis of ", axis.size(), " elements"), "one");
     repeats[static_cast<size_t>(cx.axis(axis[0], cx.rank(0)))] = cx.elements(cx.in(1)).at(0);
   } else {
-    repeats = cx.elements(cx.in(1));
+    repeats = cx.elements(cx.in(1), static_cast<size_t>(cx.rank(0)));
   }
   return {cx.op("tile", {cx.in(0)}, attrs({{"repeats", attr_dims(repeats)}}))};
 }

@@ -13,7 +13,7 @@ using graph::CheckKind;
 
 // The size that an operand with one element gives.
 Dim size_of(NodeContext& cx, size_t i, const char* what) {
-  const Dims given = cx.elements(cx.in(i));
+  const Dims given = cx.elements(cx.in(i), 1);
   if (given.size() != 1) cx.invalid(cat(what, " of ", given.size(), " elements"), "one");
   return given[0];
 }

@@ -224,6 +224,17 @@ Operand spread_pads(NodeContext& cx) {
                attrs({{"axis", 0}}));
 }
 
+// Pads that may be negative, which crop: sizes in programs aren't, so they are two lists.
+Dims signed_pads(NodeContext& cx, const Operand& pads, size_t count) {
+  if (cx.values(pads) || cx.ints(pads)) return cx.elements(pads);
+  const Operand wide = cx.cast(pads, i64), zero = cx.integer(0);
+  const Dims added = cx.elements(cx.op("maximum", {wide, zero}), count);
+  const Dims cropped = cx.elements(cx.op("maximum", {cx.op("neg", {wide}), zero}), count);
+  Dims out;
+  for (size_t i = 0; i < added.size(); ++i) out.push_back(added[i] - cropped[i]);
+  return out;
+}
+
 Operands pad(NodeContext& cx) {
   Ints axes = all_axes(cx);
   Operand value = cx.has(2) ? cx.reshape(cx.in(2), {}) : cx.scalar_like(cx.in(0), 0),
@@ -235,13 +246,13 @@ Operands pad(NodeContext& cx) {
       pads = spread_pads(cx);
     }
   }
-  return {padded(cx, cx.elements(pads), axes, value)};
+  return {padded(cx, signed_pads(cx, pads, 2 * axes.size()), axes, value)};
 }
 
 // Crops or pads axes around their centre to the sizes of an operand.
 Operands center_crop_pad(NodeContext& cx) {
   Ints axes = cx.has_attr("axes") ? cx.axes(cx.attr_ints("axes"), cx.rank(0)) : all_axes(cx);
-  Dims wanted = cx.elements(cx.in(1)), sizes = cx.dims(0);
+  Dims wanted = cx.elements(cx.in(1), axes.size()), sizes = cx.dims(0);
   if (wanted.size() != axes.size())
     cx.invalid(cat(wanted.size(), " sizes"), cat(axes.size(), ", one for each axis"));
   Dims before(sizes.size(), Dim(0)), after(sizes.size(), Dim(0));
