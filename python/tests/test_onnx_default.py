@@ -125,3 +125,10 @@ def test_operands_whose_length_onnx_says_may_have_an_unknown_one():
     np.testing.assert_array_equal(ours(model, inputs), [[[[1, 2, 1], [2, 4, 2], [1, 2, 1]]]])
     with pytest.raises(tenon.Error):
         tenon.InferenceSession(model_of("TopK", x, np.array([1]))[0]).run(None, {"x0": x, "x1": np.array([1, 2])})
+
+
+def test_sum_of_many_operands_that_are_broadcast_against_each_other():
+    sizes = [1, 3] * 20
+    operands = [np.full(size, i, "float32") for i, size in enumerate(sizes)]
+    model, inputs = model_of("Sum", *operands)
+    np.testing.assert_array_equal(ours(model, inputs), np.full(3, sum(range(40)), "float32"))

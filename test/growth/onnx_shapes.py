@@ -58,6 +58,15 @@ def inputs(n: int) -> bytes:
     return model([*sums, joined], given, [value_info("y", [n])])
 
 
+@SHAPES.register(inspect=512, plan=64, most=4000)
+def broadcasts(n: int) -> bytes:
+    """Operands whose sizes have symbols of their own are broadcast against each other, by one node and by many."""
+    sums = node("Sum", [f"x{i}" for i in range(n)], ["v0"])
+    products = [node("Mul", [f"v{i}", f"x{i}"], [f"v{i + 1}"]) for i in range(n)]
+    given = [value_info(f"x{i}", [f"s{i}"]) for i in range(n)]
+    return model([sums, *products], given, [value_info(f"v{n}", ["d"])])
+
+
 @SHAPES.register(inspect=4096, plan=512)
 def initializers(n: int) -> bytes:
     sums = [node("Add", [f"v{i}", f"w{i}"], [f"v{i + 1}"]) for i in range(n)]

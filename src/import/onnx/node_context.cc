@@ -422,14 +422,27 @@ Operand NodeContext::with_first_at(const Operand& x, int64_t axis) const {
   return transpose(x, perm);
 }
 
+// Each operator that uses such a size repeats what it takes to compute it.
+static bool has_many_symbols(const Dim& size) {
+  constexpr size_t kMany = 8;
+  SymbolSet symbols;
+  collect_symbols(size, &symbols);
+  return symbols.size() > kMany;
+}
+
 Operand NodeContext::with_symbols(const Operand& x) const {
   if (!x) return x;
   const graph::TypeRef type = graph::type_of(x);
   const auto* t = graph::type_as<graph::TensorType>(type);
-  if (t == nullptr || t->dims_known || t->rank < 0) return x;
+  if (t == nullptr || t->rank < 0) return x;
   Dims sizes;
-  for (int64_t i = 0; i < t->rank; ++i) sizes.push_back(b.fresh_symbol("d"));
-  return b.match_shape(x, sizes);
+  bool is_new = false;
+  for (int64_t i = 0; i < t->rank; ++i) {
+    const bool keeps = t->dims_known && !has_many_symbols(t->dims[i]);
+    sizes.push_back(keeps ? t->dims[i] : b.fresh_symbol("d"));
+    is_new |= !keeps;
+  }
+  return is_new ? b.match_shape(x, sizes) : x;
 }
 
 Operand NodeContext::reversed(const Operand& x, int64_t axis) const {

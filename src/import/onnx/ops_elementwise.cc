@@ -74,7 +74,7 @@ Operands decided(NodeContext& cx) {
 // Folds the operands of a variadic operator: Max, Min, Sum, Mean.
 Operand fold(NodeContext& cx, const char* name) {
   Operand out = cx.in(0);
-  for (size_t i = 1; i < cx.count(); ++i) out = cx.op(name, {out, cx.in(i)});
+  for (size_t i = 1; i < cx.count(); ++i) out = cx.with_symbols(cx.op(name, {out, cx.in(i)}));
   return out;
 }
 
