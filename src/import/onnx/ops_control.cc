@@ -53,10 +53,12 @@ Operands if_node(NodeContext& cx) {
   // PyTorch exports squeeze(axis) as: if the axis has size 1, squeeze, else keep the tensor. Later
   // operators need to know the rank, so the axis is checked to be 1.
   if (only(then_graph, {"Squeeze", "Constant"}) && only(else_graph, {"Identity"})) {
-    Dim holds = cx.elements(cx.cast(cx.in(0), i64)).at(0);
-    cx.b.check(graph::CheckKind::kEqual, holds, 1, "only the branch that squeezes is compiled");
+    // Squeeze itself says first which axis it is.
     auto results = cx.run_graph(then_graph, {});
     if (!results) cx.give_up();
+    Dim holds = cx.elements(cx.cast(cx.in(0), i64)).at(0);
+    cx.b.check(graph::CheckKind::kEqual, holds, 1,
+               "of an If that squeezes or doesn't, only the first branch is compiled; the condition");
     return *results;
   }
   Operand condition = cx.in(0);
