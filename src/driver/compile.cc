@@ -142,11 +142,10 @@ vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module&
 class Limited {
  public:
   explicit Limited(const CompileOptions& options)
-      : budget_(options.limits, "compiling", "a module"), scope_(&budget_) {}
+      : work_(options.limits, "compiling", "a module") {}
 
  private:
-  WorkBudget budget_;
-  WorkBudget::Scope scope_;
+  BudgetedWork work_;
 };
 
 // Weights are packed once, in panels for the lowest target. Panels for vectors of half the size

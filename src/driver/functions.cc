@@ -47,13 +47,12 @@ const graph::Module& checked(const graph::Module& module) {
 class Limited {
  public:
   Limited(HostOptions& given, const char* doing, const std::string& what)
-      : budget_(take_limits(given), doing, what), scope_(&budget_) {
+      : work_(take_limits(given), doing, what) {
     given.require_all_taken();
   }
 
  private:
-  WorkBudget budget_;
-  WorkBudget::Scope scope_;
+  BudgetedWork work_;
 };
 
 // A path that no file has, but which a program's text could be.
@@ -227,9 +226,7 @@ graph::Module run_passes_function(const graph::Module& module, const Any& passes
 class Compiled {
  public:
   Compiled(const graph::Module& module, HostOptions given)
-      : options_(take_compile_options(given)),
-        budget_(options_.limits, "compiling", "a module"),
-        scope_(&budget_) {
+      : options_(take_compile_options(given)), work_(options_.limits, "compiling", "a module") {
     given.require_all_taken();
     unit_ = compile(checked(module), options_);
   }
@@ -239,8 +236,7 @@ class Compiled {
 
  private:
   const CompileOptions options_;
-  WorkBudget budget_;
-  const WorkBudget::Scope scope_;
+  const BudgetedWork work_;
   vm::Unit unit_;
 };
 

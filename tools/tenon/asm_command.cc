@@ -58,8 +58,7 @@ void add_asm_commands(CLI::App* app) {
   limits->add_to(assemble, "assembling the file may");
   add_json(assemble);
   assemble->callback([=] {
-    WorkBudget budget(limits->work(), "assembling", input_name(*source));
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(limits->work(), "assembling", input_name(*source));
     if (output->empty()) *output = default_output(*source, ".tnx");
     check_not_input(*source, *output, "--output");
     check_not_terminal(*output);
@@ -98,8 +97,7 @@ void add_asm_commands(CLI::App* app) {
   read_limits->add_to(disassemble, "reading the file may");
   add_json(disassemble);
   disassemble->callback([=] {
-    WorkBudget budget(read_limits->work(), "reading", input_name(*file));
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(read_limits->work(), "reading", input_name(*file));
     if (!text_file->empty()) {
       check_not_input(*file, *text_file, "--output");
       check_json_alone(*text_file);

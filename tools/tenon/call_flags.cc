@@ -53,8 +53,7 @@ OpenOptions CallFlags::open_options() const {
 
 Inputs CallFlags::make_inputs_within_limits(const FunctionSignature& signature,
                                             bool random_rest) const {
-  WorkBudget budget(limit_flags.work(), "reading", cat("the inputs of ", file));
-  const WorkBudget::Scope scope(&budget);
+  const BudgetedWork work(limit_flags.work(), "reading", cat("the inputs of ", file));
   return make_inputs(signature, inputs, random_rest);
 }
 

@@ -196,8 +196,7 @@ struct CheckCommand {
     }
     std::optional<ReportPage> page;
     if (report_flag.is_given()) page.emplace(report_flag.path, model.string(), "--report");
-    WorkBudget budget(limit_flags.work(), "checking", model.string());
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(limit_flags.work(), "checking", model.string());
     // The ranks of inputs for which the model states none, taken from the data.
     std::map<std::string, std::vector<int64_t>> ranks;
     const driver::Source source = driver::open_source(model.string());

@@ -86,8 +86,7 @@ struct CompareCommand {
   }
 
   onnx::ImportResult import(const driver::Source& source) const {
-    WorkBudget budget(limit_flags.work(), "reading", file);
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(limit_flags.work(), "reading", file);
     return driver::import_source(source, flags.import_options());
   }
 
@@ -118,8 +117,7 @@ struct CompareCommand {
       progress(cat("running ", file, " in ONNX Runtime"));
       run_onnx_runtime(python, file, folder.file("inputs.npz"), place);
     }
-    WorkBudget budget(limit_flags.work(), "reading", "the expected values");
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(limit_flags.work(), "reading", "the expected values");
     const ValueIndex index(place, "--expect-values");
     std::vector<Compared> out;
     NodeCriteria criteria(criterion);

@@ -167,8 +167,7 @@ struct CompileCommand {
   void compile(Outputs* outputs) const {
     std::optional<ReportPage> page;
     if (report.is_given()) page.emplace(report.path, input, "--report");
-    WorkBudget budget(limits.work(), "compiling", input_name(input));
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(limits.work(), "compiling", input_name(input));
     StatusLine status(cat("compiling ", input_name(input)));
     const driver::Source source = open_input(input);
     if (source.kind == driver::SourceKind::Program) flags.check_no_sizes(source.name);

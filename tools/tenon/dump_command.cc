@@ -190,8 +190,7 @@ struct Verified {
 // Each step is held to the limits, as in `tenon run`.
 Verified verify(const driver::Source& source, const vm::WeightSource& weights,
                 const WorkLimits& limits) {
-  WorkBudget budget(limits, "verifying", source.name);
-  const WorkBudget::Scope scope(&budget);
+  const BudgetedWork work(limits, "verifying", source.name);
   vm::LoadedUnit loaded = load_unit(source);
   if (weights) {
     refuse_unused_weights(loaded.unit, source.name);
@@ -287,8 +286,7 @@ void add_dump_commands(CLI::App* app) {
       throw Error(ErrorKind::Usage, "--dim needs --memory")
           .help("the other forms have no formulas of sizes");
     }
-    WorkBudget budget(dump_limits->work(), "reading", input_name(*file));
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(dump_limits->work(), "reading", input_name(*file));
     const bool draws = *graph == kSvg || *graph == kDot;
     const driver::Source source = draws ? open_input(*file) : open_executable(*file);
     if (draws && source.is_graph()) {

@@ -35,8 +35,7 @@ driver::Source open_input(const std::string& path) {
 }
 
 driver::Source open_input(const std::string& path, bool untrusted, const WorkLimits& limits) {
-  WorkBudget budget(limits, "reading", input_name(path));
-  const WorkBudget::Scope scope(&budget);
+  const BudgetedWork work(limits, "reading", input_name(path));
   return open_with(path, untrusted ? driver::FileAccess::Copied : driver::FileAccess::Mapped);
 }
 

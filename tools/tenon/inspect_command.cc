@@ -293,8 +293,7 @@ void add_inspect_command(CLI::App* app, int* exit_code) {
   // Only loading the libraries of --custom matters here.
   command->callback([file, limits, custom, exit_code] {
     driver::initialise();
-    WorkBudget budget(limits->work(), "reading", input_name(*file));
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(limits->work(), "reading", input_name(*file));
     const driver::Source source = open_input(*file);
     if (source.kind == driver::SourceKind::Model) {
       *exit_code = json_output() ? inspect_onnx_as_json(source) : inspect_onnx(source);

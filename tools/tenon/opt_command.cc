@@ -51,8 +51,7 @@ void add_opt_command(CLI::App* app) {
   limits->add_to(command, "reading the file and running the passes may");
   add_json(command);
   command->callback([=] {
-    WorkBudget budget(limits->work(), "running passes on", input_name(*file));
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(limits->work(), "running passes on", input_name(*file));
     const bool prints = output->empty() || *output == "-";
     if (!prints) {
       check_not_input(*file, *output, "--output");

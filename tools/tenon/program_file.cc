@@ -71,8 +71,7 @@ Ref<vm::Program> compile_in_memory(const graph::Module& module,
 
 vm::WeightSource weight_source(const std::string& path, const WorkLimits& limits) {
   if (path.empty()) return {};
-  WorkBudget budget(limits, "reading", path);
-  const WorkBudget::Scope scope(&budget);
+  const BudgetedWork work(limits, "reading", path);
   auto file = std::make_shared<const graph::WeightFile>(path);
   if (file->tensors().empty()) return {};
   return [file](std::string_view name) { return file->find(name); };
@@ -203,8 +202,7 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
   vm::Unit unit;
   if (file.source.is_graph()) {
     const auto start = std::chrono::steady_clock::now();
-    WorkBudget budget(options.limits, "compiling", file.source.name);
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(options.limits, "compiling", file.source.name);
     file.module = read_module(file.source, flags);
     unit = driver::compile(with_only_export(file.module, options.function), flags.options);
     file.compile_seconds = seconds_since(start);
@@ -220,8 +218,7 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
 }
 
 ProgramFile open_graph(driver::Source source, const CompileFlags& flags, const WorkLimits& limits) {
-  WorkBudget budget(limits, "reading", source.name);
-  const WorkBudget::Scope scope(&budget);
+  const BudgetedWork work(limits, "reading", source.name);
   ProgramFile file;
   file.source = std::move(source);
   if (file.source.kind == driver::SourceKind::Model) {

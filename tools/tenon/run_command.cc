@@ -87,8 +87,7 @@ struct RunCommand : CallFlags {
   // Prints the signature without linking the file or opening its kernels. Returns false if the
   // function takes no inputs, so that it can run, or doesn't exist.
   bool print_signature_of_code(const driver::Source& source) const {
-    WorkBudget budget(limit_flags.work(), "reading", file);
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(limit_flags.work(), "reading", file);
     const vm::Unit unit = driver::read_code(source);
     const int64_t index = unit.find_exported(function);
     if (index < 0) return false;
@@ -195,8 +194,7 @@ struct RunCommand : CallFlags {
   }
 
   void show_results(const CallResults& results) {
-    WorkBudget budget(limit_flags.work(), "printing", cat("the results of ", file));
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(limit_flags.work(), "printing", cat("the results of ", file));
     if (!json_output()) return show.print(results, report);
     json.begin_object().key("file").value(file).key("function").value(function).key("outputs");
     show.write(results, json);
@@ -212,8 +210,7 @@ struct RunCommand : CallFlags {
 
   std::vector<Any> interpret(const ProgramFile& program, const std::vector<Any>& values,
                              graph::EvaluatorState::Observer observer) {
-    WorkBudget budget(limit_flags.work(), "interpreting", file);
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(limit_flags.work(), "interpreting", file);
     std::optional<ThreadsScope> limited;
     if (threads > 0) limited.emplace(threads);
     graph::ReferenceEvaluator evaluator(driver::choose_code(flags.options).targets.front());
@@ -257,8 +254,7 @@ struct RunCommand : CallFlags {
   }
 
   void check_expected(const TensorStore& expected, const CallResults& results) {
-    WorkBudget budget(limit_flags.work(), "reading", cat("the expected outputs of ", file));
-    const WorkBudget::Scope scope(&budget);
+    const BudgetedWork work(limit_flags.work(), "reading", cat("the expected outputs of ", file));
     std::vector<Compared> all;
     size_t missing = 0;
     for (size_t i = 0; i < results.values.size(); ++i) {

@@ -280,6 +280,29 @@ TEST(Limits, OfAClosureAreThoseOfAllItsMakers) {
   EXPECT_THAT(failure_of([&] { by_outer(); }), HasSubstr("at most 10000 function"));
 }
 
+// What holds arrays of functions is copied, once for each of its paths.
+TEST(Limits, OfAFunctionHoldWhileItIsBound) {
+  constexpr int kLevels = 40;
+  std::string type = "fn(i64) -> i64", levels;
+  for (int i = 0; i < kLevels; ++i) {
+    type = cat("array[", type, "]");
+    levels += "  %0 = alloc_tuple %0, %0\n";
+  }
+  const Ref<Program> program = program_of(
+      assemble(cat("func @f(x: i64) -> i64 {\n  ret %0\n}\nfunc @use(a: ", type,
+                   ") -> i64 {\n  ret 5\n}\nfunc @make() -> any {\n  %0 = alloc_closure @f\n",
+                   levels, "  ret %0\n}\n")));
+  const Any made = Machine(program).call("make");
+  const auto bind = [&](const Limits& limits) {
+    const AnyView argument = made;
+    return failure_of([&] {
+      ClosureObj::of_program(Any(program->function("use", limits)), nullptr)->bound({&argument, 1});
+    });
+  };
+  EXPECT_THAT(bind({.memory = 1 << 20}), HasSubstr("binding <memory> exceeds its memory limit"));
+  EXPECT_THAT(bind({.deadline = milliseconds(20)}), HasSubstr("binding <memory> ran past"));
+}
+
 TEST(Limits, OfACallAreWhatTheOneAroundItLeaves) {
   const Ref<Program> program = new_program();
   Machine inner(program);
