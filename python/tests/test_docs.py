@@ -47,7 +47,7 @@ def test_errors_reported_together_have_their_own_parts():
     from tenon import _errors
 
     parts = [("span", "a.tn:1:1", ""), ("found", "1", ""), ("error", "no b", ""), ("span", "a.tn:2:1", "")]
-    error = _errors._make(0, "error: a.tn:1:1: no a\n  found 1", tuple(parts))
+    error = _errors._make(0, "no a", "error: a.tn:1:1: no a\n  found 1", tuple(parts))
     assert isinstance(error, tenon.UsageError) and error.message == "no a" and error.found == "1"
     assert error.spans == ("a.tn:1:1", "a.tn:2:1")
     assert [e.message for e in error.also] == ["no b"] and error.also[0].found is None

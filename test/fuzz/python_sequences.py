@@ -70,6 +70,11 @@ fn @adder(%k: i64, %x: i64) -> i64 { add(%k, %x) }
 fn @closure(%k: i64) -> fn(i64) -> i64 { closure @adder(%k) }
 fn @apply(%f: fn(i64) -> i64, %x: i64) -> i64 { %f(%x) }
 fn @ask(%f: fn(i64) -> list[i64]) -> list[i64] { %f(3) }
+fn @shared(%x: i64) -> array[array[list[i64]]] {
+  %a = Cons(%x, Nil)
+  %b = array[list[i64]](%a, %a)
+  array[array[list[i64]]](%b, %b)
+}
 fn @spin(%f: fn(i64) -> i64, %x: i64) -> i64 {
   %y = %f(%x)
   @spin(%f, %y)
@@ -354,7 +359,7 @@ class PythonSequence:
             machine = self.machine()
         name, count = self.choices.of(
             (("main", 2), ("both", 1), ("scalars", 4), ("strings", 2), ("same", 4), ("mirror", 1), ("call", 1), ("adder", 2),
-             ("closure", 1), ("apply", 2), ("ask", 1), ("spin", 2))
+             ("closure", 1), ("apply", 2), ("ask", 1), ("shared", 1), ("spin", 2))
         )  # fmt: skip
         args, names = self.arguments(count if not self.choices.one_in(8) else self.choices.below(4))
         return machine[name](*args, **names)
