@@ -151,12 +151,15 @@ TEST_F(ReferenceEvaluatorTest, LimitsDepthWhereTheLastCallStands) {
 
 TEST_F(ReferenceEvaluatorTest, LimitsWhatItsStackTakes) {
   evaluator_.state().max_stack_bytes = 1 << 20;
-  EXPECT_EQ(error_of(recursion(1).c_str(), {Any(int64_t{1 << 16})}, "deeper"),
-            "error: test.tn:7:7: the call ran out of stack\n"
-            "  expected  at most 1048576 bytes\n"
-            "  at deeper at test.tn:7:7\n"
-            "  at the frame above, repeated 3854 times\n"
-            "  help: raise the call's stack limit, or look for infinite recursion");
+  EXPECT_THAT(
+      error_of(recursion(1).c_str(), {Any(int64_t{1 << 16})}, "deeper"),
+      testing::AllOf(
+          testing::StartsWith("error: test.tn:7:7: the call ran out of stack\n"
+                              "  expected  at most 1048576 bytes\n"
+                              "  at deeper at test.tn:7:7\n"
+                              "  at the frame above, repeated "),
+          testing::EndsWith(" times\n  help: raise the call's stack limit, or look for infinite "
+                            "recursion")));
   // Blocks that have ended don't count.
   const char* text = R"(
     fn @same(%n: i64) -> i64 { %n }

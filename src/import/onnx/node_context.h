@@ -170,8 +170,8 @@ class NodeContext {
   Operand slice(const Operand& x, int64_t axis, const Dim& start, const Dim& size) const;
   // x with its first axis moved to `axis`.
   Operand with_first_at(const Operand& x, int64_t axis) const;
-  // x with symbols for its sizes if only its rank is known, so that users know which sizes it has, and
-  // for those that many symbols make.
+  // x with symbols for its sizes if only its rank is known, so that users know which sizes it has,
+  // and for those that many symbols make.
   Operand with_symbols(const Operand& x) const;
   // The elements in reverse order along `axis`.
   Operand reversed(const Operand& x, int64_t axis) const;
