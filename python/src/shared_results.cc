@@ -30,23 +30,31 @@ class Collector {
  public:
   std::vector<Extent> extents;
 
-  void collect(nb::handle results, bool is_shared = false) {
-    PyObject* const o = results.ptr();
+  // A tuple or dict; others have no tensors to protect.
+  void look_into(PyObject* container, bool is_shared = false) {
+    const Nesting nesting;
+    if (PyTuple_Check(container)) {
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(container); ++i) {
+        collect(PyTuple_GET_ITEM(container, i), is_shared);
+      }
+    } else if (PyDict_Check(container)) {
+      for (auto [key, value] : nb::borrow<nb::dict>(container)) collect(value, is_shared);
+    }
+  }
+
+ private:
+  enum class Seen : uint8_t { Never, Once, Shared };
+
+  void collect(nb::handle part, bool is_shared) {
+    PyObject* const o = part.ptr();
     if (PyTuple_Check(o) || PyDict_Check(o)) {
       Seen& seen = seen_[o];
-      if (seen != Seen::Never) is_shared = true;
       if (seen == Seen::Shared) return;
+      is_shared |= seen == Seen::Once;
       seen = is_shared ? Seen::Shared : Seen::Once;
-      const Nesting nesting;
-      if (PyTuple_Check(o)) {
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) {
-          collect(PyTuple_GET_ITEM(o, i), is_shared);
-        }
-      } else {
-        for (auto [key, value] : nb::borrow<nb::dict>(results)) collect(value, is_shared);
-      }
+      look_into(o, is_shared);
     } else if (Py_TYPE(o) == tensor_class()) {
-      auto* tensor = nb::inst_ptr<Tensor>(results);
+      auto* tensor = nb::inst_ptr<Tensor>(part);
       if (is_shared) return make_read_only(tensor);
       const DLTensor& t = tensor->view();
       if (is_elsewhere(t) || is_empty(t)) return;
@@ -55,8 +63,6 @@ class Collector {
     }
   }
 
- private:
-  enum class Seen : uint8_t { Never, Once, Shared };
   std::unordered_map<PyObject*, Seen> seen_;
 };
 
@@ -65,7 +71,7 @@ class Collector {
 void protect_shared_results(nb::handle results) {
   if (Py_TYPE(results.ptr()) == tensor_class()) return;  // only one
   Collector collector;
-  collector.collect(results);
+  collector.look_into(results.ptr());
   std::vector<Extent>& extents = collector.extents;
   if (extents.size() < 2) return;
   std::ranges::sort(extents, {}, &Extent::begin);

@@ -165,11 +165,7 @@ nb::object to_dlpack(const Tensor& tensor, nb::handle stream, nb::handle max_ver
 }
 
 nb::object shape_of(const Tensor& tensor) {
-  const DLTensor& t = tensor.view();
-  nb::object out = new_tuple(static_cast<size_t>(t.ndim));
-  for (int32_t i = 0; i < t.ndim; ++i)
-    PyTuple_SET_ITEM(out.ptr(), i, nb::int_(t.shape[i]).release().ptr());
-  return out;
+  return sizes_of(tensor.view());
 }
 
 // numpy.ndarray of a dtype that the buffer protocol lacks: its bytes, seen as ml_dtypes'.

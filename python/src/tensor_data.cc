@@ -239,13 +239,18 @@ nb::list string_list(const Value& tensor) {
   return list;
 }
 
+nb::object sizes_of(const DLTensor& t) {
+  nb::object out = new_tuple(static_cast<size_t>(t.ndim));
+  for (int32_t i = 0; i < t.ndim; ++i)
+    PyTuple_SET_ITEM(out.ptr(), i, nb::int_(t.shape[i]).release().ptr());
+  return out;
+}
+
 nb::object string_array(const Value& tensor) {
   const DLTensor& t = *tenon_tensor_view(tensor.get());
   const size_t count = elements_of(t);
   const nb::list list = string_list(tensor);
-  nb::object shape = new_tuple(static_cast<size_t>(t.ndim));
-  for (int32_t i = 0; i < t.ndim; ++i)
-    PyTuple_SET_ITEM(shape.ptr(), i, nb::int_(t.shape[i]).release().ptr());
+  const nb::object shape = sizes_of(t);
   const nb::module_ numpy = nb::module_::import_("numpy");
   nb::object array = numpy.attr("empty")(count, nb::arg("dtype") = "object");
   if (count > 0) array.attr("__setitem__")(nb::slice(nb::none(), nb::none(), nb::none()), list);

@@ -60,6 +60,9 @@ std::pair<uintptr_t, uintptr_t> extent_of(const DLTensor& t);
 // A read-only tensor in memory that the object keeps alive.
 Value read_only_tensor(const DLTensor& view, tenon_object* owner);
 
+// The sizes, a tuple.
+nb::object sizes_of(const DLTensor& t);
+
 // The dtype of tensors of strings.
 inline constexpr DLDataType kStrings = {kDLOpaqueHandle, 64, 1};
 bool is_strings(DLDataType type);
