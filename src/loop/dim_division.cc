@@ -1,13 +1,12 @@
 // floordiv and mod of Dims: multiples of the divisor are split off, common factors cancel, and
 // results that bounds determine become constants.
-#include <numeric>
-
 #include "loop/dim_terms.h"
 #include "support/error.h"
 #include "support/text.h"
 
 namespace tenon {
 
+using dim_terms::common_divisor;
 using dim_terms::floor_quotient;
 using dim_terms::floor_remainder;
 using dim_terms::make_node;
@@ -62,7 +61,7 @@ bool cancel_atoms(Terms* rest, Term* divisor) {
 int64_t common_coefficient(const Terms& terms, int64_t g, bool skip_constant) {
   for (const Term& t : terms) {
     if (skip_constant && t.atoms.empty()) continue;
-    g = std::gcd(g, t.coefficient);
+    g = common_divisor(g, t.coefficient);
   }
   return g;
 }

@@ -1,6 +1,5 @@
 // Bounds by interval arithmetic and proofs of signs. Symbols are >= 0.
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -358,7 +357,7 @@ bool proves_differ(const Dim& a, const Dim& b) {
       if (t.atoms.empty()) {
         constant = t.coefficient;
       } else {
-        g = std::gcd(g, t.coefficient);
+        g = dim_terms::common_divisor(g, t.coefficient);
       }
     }
     if (g > 1 && constant % g != 0) return true;

@@ -2,6 +2,8 @@
 // to the sources dim*.cc.
 #pragma once
 
+#include <numeric>
+
 #include "loop/dim.h"
 
 namespace tenon::dim_terms {
@@ -39,6 +41,15 @@ inline int64_t floor_quotient(int64_t a, int64_t b) {
 inline int64_t floor_remainder(int64_t a, int64_t b) {
   int64_t r = a % b;
   return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
+
+// The greatest common divisor, which is positive unless both are 0; 2^62 instead of 2^63.
+inline int64_t common_divisor(int64_t a, int64_t b) {
+  auto magnitude = [](int64_t v) {
+    return v < 0 ? uint64_t{0} - static_cast<uint64_t>(v) : static_cast<uint64_t>(v);
+  };
+  const uint64_t g = std::gcd(magnitude(a), magnitude(b));
+  return g > INT64_MAX ? int64_t{1} << 62 : static_cast<int64_t>(g);
 }
 
 // A total order by structure: symbols by name, then the other kinds.

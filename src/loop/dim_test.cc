@@ -69,7 +69,9 @@ TEST(Dim, DivisionOfTheLeastCoefficient) {
   const Dim least(INT64_MIN), divisor = n + m;
   EXPECT_EQ(to_text(floordiv(least * divisor, divisor)),
             cat("floordiv(", to_text(least * divisor), ", ", to_text(divisor), ")"));
+  EXPECT_EQ(floordiv(least * n, Dim(6)), floordiv(Dim(INT64_MIN / 2) * n, Dim(3)));
   EXPECT_FALSE(proves_nonnegative(min(n, least)));
+  EXPECT_TRUE(proves_differ(least * n, Dim(1)));
 }
 
 TEST(Dim, RemaindersReduce) {
