@@ -10,14 +10,16 @@ Usage: compare.py [--only NAME,...] [--rounds N] [--seconds S] [--folder FOLDER]
   --json FILE       also write every round's figures there
   --list            print the rows' names
 
-The package tenon must be importable beside those of requirements.txt, and there must be a C compiler, cc.
+The package tenon must be importable beside those of requirements.txt, and there must be a C compiler, cc, and the command
+build/release/tools/tenon/tenon.
 
 Everything is fp32 with one thread. A row is a set of sentences or trees, each a call from Python with arrays that are
 ready. The results of all engines are compared before anything is timed. Engines take turns, so that a slow moment of
 the machine affects all of them; times are CPU time per token (a word, a leaf, a turn of a loop), the median over the
 rounds, and a ratio is the median of the rounds' ratios, Tenon's time divided by the peer's. The limit is the time that
-it takes to read the weights once for each step, forth in one and back in the next: the fastest that `stream.c` read
-as many bytes in the same rounds. A budget counts as met within 1.1 of the limit, too.
+it takes to read the weights once for each step, forth in one and back in the next, or, where many tokens share a
+reading, to multiply by them, if that takes longer: the fastest that `limit.c` read as many bytes, and multiplied in
+registers, in the same rounds. A budget counts as met within 1.1 of the limit, too.
 """
 
 import argparse
@@ -48,6 +50,13 @@ Call = Callable[[], np.ndarray]
 
 
 @dataclass
+class Weights:
+    bytes: int
+    reads: float = 1.0  # how often a token reads them
+    products: float = 1.0  # and multiplies a row by them
+
+
+@dataclass
 class Row:
     name: str
     what: str
@@ -55,7 +64,7 @@ class Row:
     tenon: list[Call]
     peers: dict[str, list[Call]]
     budgets: dict[str, float]  # of the ratio to a peer
-    reads: list[tuple[int, float]] = field(default_factory=list)  # bytes of weights, and how often a token reads them
+    weights: list[Weights] = field(default_factory=list)
     beside: dict[str, list[Call]] = field(default_factory=dict)  # timed in turns with the others, not in the table
     beyond_kernels: Callable[[list[dict]], tuple[str, bool]] | None = None  # of the rounds: text, whether met
 
@@ -77,6 +86,7 @@ def tree_row(folder: Path, name: str) -> Row:
     values = workloads.tree_weights()
     leaf, inner = size_of(values, "leaf", "leaf_bias"), size_of(values, "node", "node_bias")
     nodes = sum(n - 1 for n in words) / sum(words)  # inner ones per leaf
+    often = (leaf + nodes * inner) / (leaf + inner)
     return Row(
         name,
         what,
@@ -88,7 +98,7 @@ def tree_row(folder: Path, name: str) -> Row:
             "ONNX Runtime, Loop": of_onnx.tree_lstm(trees),
         },
         {"PyTorch eager": 0.12, "ONNX Runtime, Loop": 0.5},
-        [(leaf + inner, (leaf + nodes * inner) / (leaf + inner))],
+        [Weights(leaf + inner, often, often)],
     )
 
 
@@ -107,16 +117,16 @@ def lstm_row(folder: Path, name: str) -> Row:
     if by_token:
         what += ", word by word"
         budgets = {}
-        reads = [(sum(size_of(values, f"w_{i}", f"r_{i}") for i in range(layers)), 1.0)]
+        weights = [Weights(sum(size_of(values, f"w_{i}", f"r_{i}") for i in range(layers)))]
     else:
         peers["PyTorch, nn.LSTM"] = of_torch.lstm(hidden, layers, sentences)
         peers["ONNX Runtime, LSTM"] = of_onnx.lstm(of_onnx.lstm_operator(hidden, layers), sentences)
         if hidden == 512:
             budgets["PyTorch, nn.LSTM"] = 0.45
-        reads = [(size_of(values, f"r_{i}"), 1.0) for i in range(layers)]
-        reads += [(size_of(values, f"w_{i}"), len(words) / sum(words)) for i in range(layers)]
+        weights = [Weights(size_of(values, f"r_{i}")) for i in range(layers)]
+        weights += [Weights(size_of(values, f"w_{i}"), len(words) / sum(words)) for i in range(layers)]
     function = f"{'steps' if by_token else 'layers'}_{layers}"
-    return Row(name, what, sum(words), of_tenon.lstm(folder, hidden, function, sentences), peers, budgets, reads)
+    return Row(name, what, sum(words), of_tenon.lstm(folder, hidden, function, sentences), peers, budgets, weights)
 
 
 def bert_row(folder: Path, name: str) -> Row:
@@ -128,12 +138,10 @@ def bert_row(folder: Path, name: str) -> Row:
     session = of_onnx.session(str(path))
     names = [i.name for i in session.get_inputs()]
     on_onnx = [lambda i=i: session.run(None, dict(zip(names, i)))[0] for i in inputs]
-    calls = of_tenon.model(path, [*inputs, bert.inputs(BERT_WORDS)], output=0)
-    long = calls.pop()
+    calls = of_tenon.model(path, inputs, output=0)
 
     def beyond(_: list[dict]) -> tuple[str, bool]:
-        total, kernels = of_tenon.in_kernels(long)
-        share = 100 * (1 - kernels / total)
+        share = 100 * of_tenon.outside_kernels(path, dict(zip(names, bert.inputs(BERT_WORDS))))
         return f"{share:.2f} % outside kernels at {BERT_WORDS} tokens (0.1 %)", share <= 0.1
 
     weights = sum(p.numel() * 4 for n, p in torch_model.named_parameters() if "embeddings" not in n)
@@ -144,7 +152,7 @@ def bert_row(folder: Path, name: str) -> Row:
         calls,
         {"PyTorch eager": bert.of_torch(torch_model, inputs), "ONNX Runtime": on_onnx},
         {},
-        [(weights, len(words) / sum(words))],
+        [Weights(weights, len(words) / sum(words))],
         beyond_kernels=beyond,
     )
 
@@ -180,18 +188,27 @@ ROWS = {
 # ---- measuring ----
 
 
-class Stream:
-    """Reads arrays of weights' size."""
+class Limit:
+    """How fast this machine can read weights and multiply by them."""
 
     def __init__(self, folder: Path):
-        library = folder / "stream.so"
-        subprocess.run(["cc", "-O3", "-march=native", "-shared", "-fPIC", HERE / "stream.c", "-o", library], check=True)
-        self.read = ctypes.CDLL(str(library)).read_floats
-        self.read.restype = ctypes.c_float
+        path = folder / "limit.so"
+        subprocess.run(["cc", "-O3", "-march=native", "-shared", "-fPIC", HERE / "limit.c", "-o", path], check=True)
+        library = ctypes.CDLL(str(path))
+        self.read, self.multiply = library.read_floats, library.multiply_adds
+        self.read.restype = self.multiply.restype = ctypes.c_float
         self.read.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
+        self.multiply.argtypes = [ctypes.c_size_t]
         self.arrays: dict[int, np.ndarray] = {}
 
-    def microseconds(self, size: int, seconds: float) -> float:
+    def microseconds(self, weights: list[Weights], seconds: float) -> float:
+        """CPU time for a token, at best."""
+        count = 1 << 24
+        product = min(microseconds([lambda: self.multiply(count)], seconds / 8) for _ in range(8)) / count
+        reading = {size: self.reading(size, seconds) for size in {w.bytes for w in weights}}
+        return sum(max(w.reads * reading[w.bytes], w.products * w.bytes / 4 * product) for w in weights)
+
+    def reading(self, size: int, seconds: float) -> float:
         """CPU time of reading `size` bytes once, at best."""
         if size not in self.arrays:
             self.arrays[size] = np.ones(size // 4 + 16, "float32")
@@ -230,16 +247,15 @@ def microseconds(calls: list[Call], seconds: float) -> float:
     return taken / rounds / 1000
 
 
-def measure(row: Row, options: argparse.Namespace, stream: Stream) -> dict:
+def measure(row: Row, options: argparse.Namespace, limit: Limit) -> dict:
     worst = compare_results(row)
     rounds = []
     for _ in range(options.rounds):
         times = {"Tenon": microseconds(row.tenon, options.seconds) / row.tokens}
         for name, calls in (row.peers | row.beside).items():
             times[name] = microseconds(calls, options.seconds) / row.tokens
-        if row.reads:
-            each = {size: stream.microseconds(size, options.seconds / 4) for size, _ in row.reads}
-            times["limit"] = sum(each[size] * often for size, often in row.reads)
+        if row.weights:
+            times["limit"] = limit.microseconds(row.weights, options.seconds / 4)
         rounds.append(times)
     found = {"row": row.name, "what": row.what, "tokens": row.tokens, "difference": worst, "rounds": rounds}
     if row.beyond_kernels:
@@ -259,7 +275,7 @@ def lines_of(row: Row, found: dict) -> list[list[str]]:
     rounds = found["rounds"]
     median = lambda of: statistics.median(r[of] for r in rounds)
     ratio = lambda of: statistics.median(r["Tenon"] / r[of] for r in rounds)
-    limit = min(r["limit"] for r in rounds) if row.reads else None
+    limit = min(r["limit"] for r in rounds) if row.weights else None
     to_limit = median("Tenon") / limit if limit else None
     first = [row.what, figure(median("Tenon"))]
     first += [figure(limit), f"{to_limit:.2f}"] if limit else ["", ""]
@@ -300,12 +316,12 @@ def main() -> None:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         of_tenon.prepare(folder)
-        stream = Stream(folder)
+        limit = Limit(folder)
         lines, all_found = [HEAD, ["---"] * len(HEAD)], []
         for name in names:
             print(f"{name}: preparing", file=sys.stderr)
             row = ROWS[name](folder, name)
-            all_found.append(measure(row, options, stream))
+            all_found.append(measure(row, options, limit))
             lines += lines_of(row, all_found[-1])
             print(f"{name}: results differ by {all_found[-1]['difference']:.1e}", file=sys.stderr)
     print(f"µs per token, one thread, PyTorch {of_torch.VERSION}, ONNX Runtime {of_onnx.VERSION}:\n")

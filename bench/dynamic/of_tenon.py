@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ import tenon
 import workloads
 
 HERE = Path(__file__).resolve().parent
+TOOL = HERE.parents[1] / "build/release/tools/tenon/tenon"
 Call = Callable[[], np.ndarray]
 
 
@@ -60,17 +63,15 @@ def model(
     return calls(main if output is None else lambda *i: main(*i)[output], inputs)
 
 
-def in_kernels(call: Call, times: int = 5) -> tuple[float, float]:
-    """Nanoseconds of a call of the machine, and of those the ones in kernels and library functions."""
-    with tenon.profile() as p:
-        for _ in range(times):
-            call()
+def outside_kernels(source: Path, inputs: dict[str, np.ndarray]) -> float:
+    """The share of a call that is spent outside kernels and library functions, as `tenon bench` finds it."""
+    if not TOOL.exists():
+        sys.exit(f"there is no {TOOL}: cmake --build build/release --target tenon")
     with tempfile.TemporaryDirectory() as folder:
-        p.save(f"{folder}/t.json")
-        events = json.loads(Path(folder, "t.json").read_text())
-    sessions = [e for e in events if e.get("cat") == "Session" and e.get("ph") == "X"]
-    nodes = [e for e in events if e.get("cat") == "Node" and e.get("ph") == "X"]
-    within = lambda n, s: s["ts"] <= n["ts"] and n["ts"] + n["dur"] <= s["ts"] + s["dur"]
-    found = [(s["dur"], sum(n["dur"] for n in nodes if within(n, s))) for s in sessions]
-    total, kernels = min(found, key=lambda f: f[0] - f[1])  # the one that other processes disturbed least
-    return 1000 * total, 1000 * kernels
+        for name, array in inputs.items():
+            np.save(Path(folder, f"{name}.npy"), array)
+        compiled = Path(folder, "model.tnx")
+        subprocess.run([TOOL, "compile", source, "-o", compiled, "--quiet"], check=True)
+        command = [TOOL, "bench", compiled, "--inputs", folder, "--threads", "1", "--duration", "1s", "--json", "--quiet"]
+        shares = [json.loads(subprocess.check_output(command))["outside_kernels"] for _ in range(3)]
+    return min(shares)  # the one that other processes disturbed least

@@ -30,10 +30,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double milliseconds(Clock::duration d) {
-  return std::chrono::duration<double, std::milli>(d).count();
-}
-
 // "812 ns", "1.23 µs", "45.6 ms": three significant digits, in two columns.
 std::string time_text(double ms) {
   const double ns = ms * 1e6;
@@ -192,7 +188,9 @@ struct Profiled {
   int calls = 0;
   double total_ms = 0;
 
-  double outside_kernels() const { return std::max(0.0, 1 - profile.inside_ms() / total_ms); }
+  double outside_kernels() const {
+    return std::max(0.0, 1 - profile.inside_ms() / (total_ms - profile.own_ms()));
+  }
   void write(JsonWriter& out, const std::vector<KernelTime>& times) const;
   void print() const;
   void print(const std::vector<KernelTime>& rows, const char* title) const;

@@ -26,14 +26,17 @@ void sort_by_time(std::vector<KernelTime>& times) {
 vm::CallAction Profile::see(const vm::CallEvent& event) {
   using Kind = vm::CallEvent::Kind;
   if (event.kind != Kind::Packed && event.kind != Kind::Kernel) return vm::CallAction::Continue;
+  const Clock::time_point now = Clock::now();
   if (event.before) {
-    running_.push_back({Clock::now()});
+    Running& began = running_.emplace_back();
+    began.start = Clock::now();
+    own_ms_ += milliseconds(began.start - now);
+    began.own_ms = own_ms_;
     return vm::CallAction::Continue;
   }
   const Running ended = running_.back();
   running_.pop_back();
-  const double whole =
-      std::chrono::duration<double, std::milli>(Clock::now() - ended.start).count();
+  const double whole = milliseconds(now - ended.start) - (own_ms_ - ended.own_ms);
   if (!running_.empty()) running_.back().callees_ms += whole;
   const double took = whole - ended.callees_ms;
   auto [found, is_new] = sites_.try_emplace({event.caller_index, event.offset});
@@ -45,6 +48,7 @@ vm::CallAction Profile::see(const vm::CallEvent& event) {
   ++time.calls;
   time.total_ms += took;
   inside_ms_ += took;
+  own_ms_ += milliseconds(Clock::now() - now);
   return vm::CallAction::Continue;
 }
 

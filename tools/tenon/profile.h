@@ -15,6 +15,10 @@
 
 namespace tenon::tool {
 
+inline double milliseconds(std::chrono::steady_clock::duration d) {
+  return std::chrono::duration<double, std::milli>(d).count();
+}
+
 // The time of calls of one kernel, from one place in the code or several, without the functions
 // that it calls.
 struct KernelTime {
@@ -32,6 +36,8 @@ class Profile {
   vm::CallAction see(const vm::CallEvent& event);
 
   double inside_ms() const { return inside_ms_; }
+  // What the profile itself took, which is no part of the program's time.
+  double own_ms() const { return own_ms_; }
   std::vector<KernelTime> by_site() const;    // a row per call in the code; slowest first
   std::vector<KernelTime> by_kernel() const;  // a row per kernel; slowest first
 
@@ -41,13 +47,14 @@ class Profile {
 
   struct Running {
     Clock::time_point start;
+    double own_ms = 0;      // of the profile until then
     double callees_ms = 0;  // of calls that the packed function made
   };
 
   const vm::Program& program_;
   std::map<Site, KernelTime> sites_;
   std::vector<Running> running_;
-  double inside_ms_ = 0;
+  double inside_ms_ = 0, own_ms_ = 0;
 };
 
 }  // namespace tenon::tool

@@ -1,4 +1,4 @@
-// The least that a step's weights cost: how fast the caches give them.
+// The least that a step's weights cost: how fast the caches give them, and how fast they multiply.
 #include <stddef.h>
 
 #ifdef __AVX512F__
@@ -28,6 +28,23 @@ float read_floats(const float* data, size_t count, size_t times) {
   }
   float total = 0;
   for (int j = 0; j < kSums; ++j) {
+    for (int k = 0; k < kLanes; ++k) total += sums[j][k];
+  }
+  return total;
+}
+
+// Adds `count` products, more or less, of numbers that are in registers, and returns a sum of them.
+float multiply_adds(size_t count) {
+  enum { kChains = 12 };  // that don't wait for each other
+  vector sums[kChains] = {0};
+  vector factor = {0}, term = {0};
+  __asm__ volatile("" : "+m"(factor), "+m"(term));  // unknown, so that nothing is computed beforehand
+  for (size_t n = 0; n < count / kLanes / kChains; ++n) {
+#pragma GCC unroll 12
+    for (int j = 0; j < kChains; ++j) sums[j] = sums[j] * factor + term;
+  }
+  float total = 0;
+  for (int j = 0; j < kChains; ++j) {
     for (int k = 0; k < kLanes; ++k) total += sums[j][k];
   }
   return total;
