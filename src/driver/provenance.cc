@@ -1,6 +1,7 @@
 #include "driver/provenance.h"
 
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include "driver/code_choice.h"
@@ -20,18 +21,49 @@ constexpr JsonLimits kLimits = {.depth = 4};
 // The members of an origin.
 constexpr char kSource[] = "source", kBytes[] = "bytes", kHash[] = "xxh64", kDims[] = "dims",
                kShapes[] = "shapes";
-constexpr std::string_view kOriginMembers[] = {kSource, kBytes, kHash, kDims, kShapes};
+
+// What origin_of tells.
+struct Origin {
+  std::string source, hash;
+  int64_t bytes = 0;
+  std::map<std::string, int64_t> dims;
+  std::map<std::string, std::vector<int64_t>> shapes;
+};
 
 std::string hash_text(uint64_t hash) {
   std::string digits = hex(hash).substr(2);
   return std::string(16 - digits.size(), '0') + digits;
 }
 
-// "4", or "1x3" of a shape.
-std::string size_text(const Json& size) {
-  if (size.kind == Json::Kind::Int) return cat(size.integer);
+// Of a size, and of an array of sizes; nothing of anything else.
+bool read(const Json& json, int64_t* size) {
+  *size = json.integer;
+  return json.kind == Json::Kind::Int;
+}
+bool read(const Json& json, std::vector<int64_t>* shape) {
+  if (json.kind != Json::Kind::Array) return false;
+  for (const Json& item : json.array) {
+    if (!read(item, &shape->emplace_back())) return false;
+  }
+  return true;
+}
+template <class T>
+bool read(const Json& json, std::map<std::string, T>* sizes) {
+  if (json.kind != Json::Kind::Object) return false;
+  for (const auto& [name, value] : json.object) {
+    if (!read(value, &(*sizes)[name])) return false;
+  }
+  return true;
+}
+
+// "4", or "1x3" of a shape; nothing if it is neither.
+std::optional<std::string> size_text(const Json& json) {
+  int64_t size = 0;
+  if (read(json, &size)) return cat(size);
+  std::vector<int64_t> shape;
+  if (!read(json, &shape)) return std::nullopt;
   std::vector<std::string> sizes;
-  for (const Json& each : size.array) sizes.push_back(cat(each.integer));
+  for (const int64_t each : shape) sizes.push_back(cat(each));
   return join(sizes, "x");
 }
 
@@ -76,6 +108,26 @@ Map<String, Any> members(const Json& object) {
   return out;
 }
 
+void write(JsonWriter& out, const Origin& origin) {
+  out.key(kSource).value(origin.source);
+  out.key(kBytes).value(origin.bytes);
+  out.key(kHash).value(origin.hash);
+  if (!origin.dims.empty()) {
+    out.key(kDims).begin_object();
+    for (const auto& [name, size] : origin.dims) out.key(name).value(size);
+    out.end_object();
+  }
+  if (!origin.shapes.empty()) {
+    out.key(kShapes).begin_object();
+    for (const auto& [name, shape] : origin.shapes) {
+      out.key(name).begin_array();
+      for (const int64_t size : shape) out.value(size);
+      out.end_array();
+    }
+    out.end_object();
+  }
+}
+
 }  // namespace
 
 std::string origin_of(const Source& source, const onnx::ImportOptions& options) {
@@ -87,25 +139,11 @@ std::string origin_of(const Source& source, const onnx::ImportOptions& options) 
     hash.update(content.substr(start, kPollBytes));
   }
   source.bytes->release_pages();
+  Origin origin{std::filesystem::path(source.name).filename().string(), hash_text(hash.digest()),
+                static_cast<int64_t>(content.size()), options.dims, options.shapes};
   JsonWriter out;
   out.begin_object();
-  out.key(kSource).value(std::filesystem::path(source.name).filename().string());
-  out.key(kBytes).value(static_cast<uint64_t>(content.size()));
-  out.key(kHash).value(hash_text(hash.digest()));
-  if (!options.dims.empty()) {
-    out.key(kDims).begin_object();
-    for (const auto& [name, size] : options.dims) out.key(name).value(size);
-    out.end_object();
-  }
-  if (!options.shapes.empty()) {
-    out.key(kShapes).begin_object();
-    for (const auto& [name, shape] : options.shapes) {
-      out.key(name).begin_array();
-      for (const int64_t size : shape) out.value(size);
-      out.end_array();
-    }
-    out.end_object();
-  }
+  write(out, origin);
   return out.end_object().take();
 }
 
@@ -142,55 +180,33 @@ std::string option_text(std::string_view name, const Json& value) {
                                                 : cat(value.integer));
 }
 
-// Of any depth that kLimits allows.
-void write(JsonWriter& out, const Json& value) {
-  switch (value.kind) {
-    case Json::Kind::Null:
-      out.null();
-      return;
-    case Json::Kind::Bool:
-      out.value(value.boolean);
-      return;
-    case Json::Kind::Int:
-      out.value(value.integer);
-      return;
-    case Json::Kind::Float:
-      out.value(value.number);
-      return;
-    case Json::Kind::String:
-      out.value(value.string);
-      return;
-    case Json::Kind::Array:
-      out.begin_array();
-      for (const Json& item : value.array) write(out, item);
-      out.end_array();
-      return;
-    case Json::Kind::Object:
-      out.begin_object();
-      for (const auto& [name, item] : value.object) {
-        out.key(name);
-        write(out, item);
-      }
-      out.end_object();
-      return;
-  }
-}
-
-void write_origin(JsonWriter& out, const std::string& text) {
-  const Json origin = parse_json(text, ErrorKind::Usage, "option origin", kLimits);
-  const auto refuse = [&](const std::string& message) {
+Origin read_origin(const std::string& text) {
+  const Json json = parse_json(text, ErrorKind::Usage, "option origin", kLimits);
+  const auto require = [&](bool holds, const std::string& message) {
+    if (holds) return;
     throw Error(ErrorKind::Usage, message)
         .found(printable(text.substr(0, 80)))
         .expected("what tenon.origin returns");
   };
-  if (origin.kind != Json::Kind::Object) refuse("option origin is not an object of JSON");
-  for (const auto& [name, value] : origin.object) {
-    if (std::ranges::find(kOriginMembers, name) == std::end(kOriginMembers)) {
-      refuse(cat("option origin has a member ", tenon::quoted(name)));
+  require(json.kind == Json::Kind::Object, "option origin is not an object of JSON");
+  Origin out;
+  for (const auto& [name, value] : json.object) {
+    bool fits = false;
+    if (name == kSource || name == kHash) {
+      fits = value.kind == Json::Kind::String;
+      (name == kSource ? out.source : out.hash) = value.string;
+    } else if (name == kBytes) {
+      fits = read(value, &out.bytes) && out.bytes >= 0;
+    } else if (name == kDims) {
+      fits = read(value, &out.dims);
+    } else if (name == kShapes) {
+      fits = read(value, &out.shapes);
     }
-    out.key(name);
-    write(out, value);
+    require(fits, cat("option origin has a member ", tenon::quoted(name), " that no origin has"));
   }
+  require(json.find(kSource) && json.find(kHash) && json.find(kBytes),
+          "option origin is incomplete");
+  return out;
 }
 
 }  // namespace
@@ -199,7 +215,7 @@ std::string provenance_of(const CompileOptions& options) {
   const CodeChoice code = choose_code(options);
   JsonWriter out;
   out.begin_object();
-  if (!options.origin.empty()) write_origin(out, options.origin);
+  if (!options.origin.empty()) write(out, read_origin(options.origin));
   out.key("level").value(options.level).key("cpu").begin_array();
   for (const codegen::Target& target : code.targets) out.value(target.cpu);
   out.end_array();
@@ -241,7 +257,7 @@ std::vector<std::string> provenance_lines(std::string_view record) {
     const Json* given = member(name, Json::Kind::Object);
     if (!given) continue;
     for (const auto& [symbol, size] : given->object) {
-      sizes.push_back(cat(symbol, "=", size_text(size)));
+      if (const auto text = size_text(size)) sizes.push_back(cat(symbol, "=", *text));
     }
   }
   if (!sizes.empty()) out.push_back(cat("with the sizes ", join(sizes, ", ")));

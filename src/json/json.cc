@@ -233,12 +233,25 @@ class Parser {
     return at_ != start;
   }
 
+  // Whether other formats spell a number that is none, or no finite one, in this way.
+  static bool names_no_number(std::string_view text) {
+    std::string word(text.substr(0, 3));
+    for (char& c : word) c = static_cast<char>(c | 0x20);
+    return word == "nan" || word == "inf";
+  }
+
   void number(Json& v) {
     size_t start = at_;
     if (peek() == '-') ++at_;
     bool zero = peek() == '0';
     size_t first_digit = at_;
-    if (!digits()) fail_at(start, "expected a value");
+    if (!digits()) {
+      fail_at(start,
+              names_no_number(text_.substr(at_))
+                  ? "JSON has no NaN or infinity; a text such as \"NaN\" or \"-Infinity\" stands "
+                    "for one"
+                  : "expected a value");
+    }
     if (zero && at_ - first_digit > 1) fail_at(start, "a number with a leading zero");
     bool whole = true;
     if (peek() == '.') {

@@ -67,6 +67,9 @@ TEST(Json, TellsNumbersTooSmallFromThoseTooLarge) {
 
 TEST(Json, SaysWhereItIsWrong) {
   EXPECT_EQ(message_of("[1,\n 2,]"), "x: expected a value @ line 2, column 4, byte 7");
+  for (const char* text : {"nan", "NaN", "-inf", "Infinity"}) {
+    EXPECT_TRUE(message_of(text).starts_with("x: JSON has no NaN or infinity")) << text;
+  }
   EXPECT_EQ(message_of(""),
             "x: the text ends where a value is expected @ line 1, column 1, byte 0");
   EXPECT_EQ(message_of("{\"a\" 1}"), "x: expected ':' @ line 1, column 6, byte 5");

@@ -5,6 +5,7 @@
 
 #include "loop/dim.h"
 #include "loop/dim_terms.h"
+#include "loop/symbol_set.h"
 #include "support/error.h"
 
 namespace tenon {
@@ -269,7 +270,13 @@ bool by_cases(const Dim& d, int depth, const std::function<bool(const Dim&, int)
   if (depth == 0 || is_large(d)) return false;
   auto pivot = find_pivot(d.node());
   if (!pivot) return false;
-  Dim t = Dim::symbol(pivot->symbol + "~");
+  SymbolSet taken;
+  collect_symbols(d, &taken);
+  std::string other = pivot->symbol;
+  do {
+    other += "~";
+  } while (taken.contains(other));
+  const Dim t = Dim::symbol(other);
   auto with = [&](const Dim& value) {
     Dim side = substitute(d, [&](std::string_view s) {
       return s == pivot->symbol ? std::optional(value) : std::nullopt;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 
@@ -17,7 +19,7 @@ constexpr auto kKinds = std::to_array<KindFacts>({
 #include "support/error_kinds.def"
 });
 constexpr size_t kNamedNodes = 6;
-constexpr std::string_view kStoppedBy = ".stopped_by";
+constexpr std::string_view kStoppedBy = ".stopped_by", kErrno = ".errno";
 }  // namespace
 
 std::string_view kind_name(ErrorKind kind) {
@@ -151,6 +153,17 @@ Error& Error::frame(std::string_view text) {
 }
 bool Error::Row::is_shown() const {
   return !label.starts_with('.');
+}
+
+Error Error::of_system(ErrorKind kind, std::string_view message, int code) {
+  return Error(kind, cat(message, ": ", std::strerror(code))).row(kErrno, cat(code));
+}
+
+int Error::system_code() const {
+  for (const Row& row : data_->rows) {
+    if (row.label == kErrno) return std::atoi(row.text.c_str());
+  }
+  return 0;
 }
 
 Error& Error::stopped_by(StopCause cause) {

@@ -65,6 +65,8 @@ class Error : public std::exception {
   // Views, so that a throw constructs no string: that would be most of its code.
   Error(ErrorKind kind, std::string_view message);
   Error(ErrorKind kind, const Span& span, std::string_view message);
+  // "MESSAGE: " and the system's text for an errno, which `system_code` returns.
+  static Error of_system(ErrorKind kind, std::string_view message, int code);
   // For when memory has run out: creating and copying it allocates nothing.
   static Error out_of_memory() noexcept;
 
@@ -95,6 +97,8 @@ class Error : public std::exception {
   std::vector<Row> all_rows() const;
   // The text of the cause, also of an error that came through the C interface; empty if none.
   std::string_view stopped_by() const;
+  // The errno of an error of the system; 0 if it is none.
+  int system_code() const;
   int exit_code() const { return tenon::exit_code(kind()); }
 
   // The whole text, without a final line feed. Control bytes in it are escaped.

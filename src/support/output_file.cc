@@ -94,8 +94,7 @@ void remove_temporary_files() noexcept {
 }
 
 void OutputFile::fail(int code) const {
-  throw Error(ErrorKind::Usage, cat("cannot write ", printable(path_), ": ", std::strerror(code)))
-      .row(".errno", cat(code));
+  throw Error::of_system(ErrorKind::Usage, cat("cannot write ", printable(path_)), code);
 }
 
 OutputFile::OutputFile(std::string path, std::string target)

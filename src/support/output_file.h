@@ -18,8 +18,8 @@ class OutputFile {
   // Opens the destination. `-` is standard output. Devices, pipes and paths through /proc
   // (/dev/stdout) are written in place; opening a pipe waits for a reader. A symbolic link is
   // followed, and the file that it leads to is replaced. An existing file must be writable and
-  // keeps its mode; a new one gets mode 0666 less the umask. Usage errors, here and below, name the
-  // path and the system's reason, whose number is in a row ".errno".
+  // keeps its mode; a new one gets mode 0666 less the umask. Usage errors of the system, here and
+  // below, name the path (Error::of_system).
   explicit OutputFile(const std::string& path, Temporary temporary = Temporary::Any);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;

@@ -166,18 +166,15 @@ constexpr int kNoMemory = 75;
 // Whether the exception that is being handled comes from a limit of the system: no memory, or no
 // address space for a thread or a file.
 bool is_exhausted_memory() {
-  const auto names = [](std::string_view text, int code) {
-    return text.find(std::strerror(code)) != std::string_view::npos;
-  };
+  const auto is_limit = [](int code) { return code == ENOMEM || code == EAGAIN; };
   try {
     throw;
   } catch (const std::bad_alloc&) {
     return true;
   } catch (const std::system_error& error) {
-    return error.code().value() == ENOMEM || error.code().value() == EAGAIN;
+    return is_limit(error.code().value());
   } catch (const Error& error) {
-    const std::string text = error.render();
-    return names(text, ENOMEM) || names(text, EAGAIN);
+    return is_limit(error.system_code());
   } catch (...) {
     return false;
   }

@@ -183,7 +183,7 @@ void check_writable(const std::string& path) {
     if (reason == 0 && !fs::is_directory(folder)) reason = ENOTDIR;
   }
   if (reason == 0) return;
-  throw Error(ErrorKind::Usage, cat("cannot write ", path, ": ", std::strerror(reason)));
+  throw Error::of_system(ErrorKind::Usage, cat("cannot write ", path), reason);
 }
 
 void check_folder_writable(const std::string& folder) {
@@ -196,7 +196,7 @@ void check_folder_writable(const std::string& folder) {
   int reason = access(made_in.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
   if (!fs::is_directory(made_in, ignored)) reason = ENOTDIR;
   if (reason == 0) return;
-  throw Error(ErrorKind::Usage, cat("cannot write into ", folder, ": ", std::strerror(reason)));
+  throw Error::of_system(ErrorKind::Usage, cat("cannot write into ", folder), reason);
 }
 
 namespace {

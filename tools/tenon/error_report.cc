@@ -65,8 +65,7 @@ int report_exception() {
 
 int finish(int exit_code) {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return exit_code;
-  return report_error(
-      Error(ErrorKind::Usage, cat("cannot write standard output: ", std::strerror(errno))));
+  return report_error(Error::of_system(ErrorKind::Usage, "cannot write standard output", errno));
 }
 
 }  // namespace tenon::tool

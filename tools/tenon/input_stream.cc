@@ -48,7 +48,7 @@ InputStream::~InputStream() {
 }
 
 void InputStream::fail() const {
-  throw Error(ErrorKind::Usage, cat("cannot read ", printable(name_), ": ", std::strerror(errno)));
+  throw Error::of_system(ErrorKind::Usage, cat("cannot read ", printable(name_)), errno);
 }
 
 std::optional<size_t> InputStream::size() const {

@@ -28,6 +28,11 @@ std::string read_all(int pipe) {
   return text;
 }
 
+// Runs its first argument. By default, Python imports modules from the working directory first,
+// where the model may lie beside files that its sender wrote.
+constexpr char kRunScript[] =
+    "import sys; sys.path = [folder for folder in sys.path if folder]; exec(sys.argv.pop(1))";
+
 }  // namespace
 
 void run_onnx_runtime(const std::string& python, const std::string& model,
@@ -36,8 +41,8 @@ void run_onnx_runtime(const std::string& python, const std::string& model,
     // Standard output is that of the command, which has nothing of Python's.
     dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
     dup2(pipe, STDERR_FILENO);
-    execlp(python.c_str(), python.c_str(), "-c", kReferenceScript, model.c_str(), inputs.c_str(),
-           values.c_str(), static_cast<char*>(nullptr));
+    execlp(python.c_str(), python.c_str(), "-c", kRunScript, kReferenceScript, model.c_str(),
+           inputs.c_str(), values.c_str(), static_cast<char*>(nullptr));
     return kNoPython;
   };
   ChildProcess child(run, 0);

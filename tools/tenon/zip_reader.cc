@@ -38,7 +38,7 @@ size_t read_some(int fd, const std::string& path, uint64_t offset, char* out, si
     const ssize_t n = pread(fd, out, size, static_cast<off_t>(offset));
     if (n >= 0) return static_cast<size_t>(n);
     if (errno == EINTR) continue;
-    throw Error(ErrorKind::Usage, cat("cannot read ", printable(path), ": ", std::strerror(errno)));
+    throw Error::of_system(ErrorKind::Usage, cat("cannot read ", printable(path)), errno);
   }
 }
 

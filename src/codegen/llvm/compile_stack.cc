@@ -64,8 +64,8 @@ void run_with_compile_stack(const std::function<void()>& body) {
   if (left >= kCompileStack && left != SIZE_MAX) return body();
   Moved moved{body};
   if (const int error = run_on_new_thread(moved)) {
-    throw Error(ErrorKind::Runtime, "no thread can be started for compiling kernels")
-        .found(std::strerror(error))
+    throw Error::of_system(ErrorKind::Runtime, "no thread can be started for compiling kernels",
+                           error)
         .help(cat("compile on a thread with at least ", bytes_text(kThreadStack), " of stack"));
   }
   if (moved.failure) std::rethrow_exception(moved.failure);

@@ -15,7 +15,7 @@ namespace tenon::codegen {
 namespace {
 
 [[noreturn]] void fail(const char* what, int code) {
-  throw Error(ErrorKind::Runtime, cat("cannot link kernels: ", what, ": ", std::strerror(code)));
+  throw Error::of_system(ErrorKind::Runtime, cat("cannot link kernels: ", what), code);
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // The subtype order of types, and the comparison that leaves sizes to run time.
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <unordered_map>
 
 #include "graph/ir/instantiate.h"
 #include "graph/ir/type.h"
+#include "loop/symbol_set.h"
 
 namespace tenon::graph {
 
@@ -44,12 +46,31 @@ bool tensor_fits(const TensorType& from, const TensorType& to, Unproved* unprove
   return from.value_known && dims_fit(from.values, to.values, unproved);
 }
 
-// `type` with the symbols that its parameters bind renamed to `prefix` and a number.
-Ref<FunctionType> with_own_names(const FunctionType& type, std::string_view prefix) {
+// What begins a symbol that stands for one that a function's parameters bind; a number follows.
+constexpr char kOfGiven[] = "\x01", kOfTaken[] = "\x02";
+
+// The least number that follows neither prefix in a symbol of these types: a function that is a
+// parameter has the names of the functions around it.
+size_t free_number(const FunctionType& a, const FunctionType& b) {
+  SymbolSet symbols;
+  for (const FunctionType* type : {&a, &b}) {
+    for (const TypeRef& p : type->params) collect_symbols(p, &symbols);
+    collect_symbols(type->result, &symbols);
+  }
+  size_t number = 0;
+  for (const std::string& name : symbols) {
+    if (!name.starts_with(kOfGiven) && !name.starts_with(kOfTaken)) continue;
+    number = std::max(number, size_t{std::strtoul(name.c_str() + 1, nullptr, 10)} + 1);
+  }
+  return number;
+}
+
+// `type` with the symbols that its parameters bind renamed to `prefix` and a number from `first`.
+Ref<FunctionType> with_own_names(const FunctionType& type, std::string_view prefix, size_t first) {
   SymbolSet own;
   for (const TypeRef& p : type.params) collect_binding_symbols(p, &own);
   std::unordered_map<std::string_view, size_t> number;
-  for (const std::string& name : own) number.emplace(name, number.size());
+  for (const std::string& name : own) number.emplace(name, first + number.size());
   DimSubstitution rename = [&](std::string_view name) -> std::optional<Dim> {
     auto at = number.find(name);
     if (at == number.end()) return std::nullopt;
@@ -78,7 +99,9 @@ bool function_fits(const FunctionType& from, const FunctionType& to) {
   if (from.params.size() != to.params.size() || from.type_params.size() != to.type_params.size()) {
     return false;
   }
-  const Ref<FunctionType> f = with_own_names(from, "\x01"), t = with_own_names(to, "\x02");
+  const size_t first = free_number(from, to);
+  const Ref<FunctionType> f = with_own_names(from, kOfGiven, first),
+                          t = with_own_names(to, kOfTaken, first);
   Matching taken{Array<String>()}, given{Array<String>()};
   taken.match_all(f->params, t->params);
   const Array<TypeRef> params = f->params.map([&](const TypeRef& p) { return taken.apply(p); });
@@ -219,7 +242,9 @@ bool may_be_known_as(const TypeRef& stated, const TypeRef& known) {
   const auto *to = stated.as<FunctionType>(), *from = known.as<FunctionType>();
   if (!to || !from) return same_type(stated, known);
   if (from->params.size() != to->params.size()) return false;
-  const Ref<FunctionType> f = with_own_names(*from, "\x01"), t = with_own_names(*to, "\x02");
+  const size_t first = free_number(*from, *to);
+  const Ref<FunctionType> f = with_own_names(*from, kOfGiven, first),
+                          t = with_own_names(*to, kOfTaken, first);
   Matching taken{Array<String>()};
   taken.match_all(f->params, t->params);
   for (size_t i = 0; i < f->params.size(); ++i) {

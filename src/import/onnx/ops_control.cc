@@ -58,7 +58,7 @@ Operands if_node(NodeContext& cx) {
     if (!results) cx.give_up();
     Dim holds = cx.elements(cx.cast(cx.in(0), i64)).at(0);
     cx.b.check(graph::CheckKind::kEqual, holds, 1,
-               "of an If that squeezes or doesn't, only the first branch is compiled; the condition");
+               "this If is compiled for its branch that squeezes; its condition");
     return *results;
   }
   Operand condition = cx.in(0);
