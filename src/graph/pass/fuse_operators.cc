@@ -12,6 +12,7 @@
 #include "graph/ir/rewrite.h"
 #include "graph/op/lower.h"
 #include "graph/op/pointwise.h"
+#include "loop/symbol_set.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {
@@ -89,6 +90,8 @@ class Grouping {
  private:
   static constexpr size_t kMaxMembers = 64;
   static constexpr size_t kMaxOperands = 384;  // of the group, counting shared ones several times
+  // More make a function whose sizes, or whose values that don't fit into registers, are too many.
+  static constexpr size_t kMaxMovements = 32, kMaxSymbols = 64;
 
   // Tries producers from last to first, so that all consumers of a producer are decided before it.
   void grow(int group, int root, std::vector<int>* members) {
@@ -104,7 +107,8 @@ class Grouping {
       }
     };
     add_producers(root);
-    size_t operands = nodes_[root].call->args.size();
+    size_t operands = nodes_[root].call->args.size(), movements = root_kind == OpKind::kMovement;
+    SymbolSet symbols = symbols_of(*nodes_[root].call);  // of members' operands
     while (!producers.empty() && members->size() < kMaxMembers) {
       const int i = *producers.begin();
       producers.erase(producers.begin());
@@ -112,6 +116,11 @@ class Grouping {
       if (!p.op || p.group >= 0 || !all_uses_in(group, i)) continue;
       if (operands + p.call->args.size() > kMaxOperands) continue;
       const OpKind kind = p.op->kind;
+      if (kind == OpKind::kMovement && movements == kMaxMovements) continue;
+      const SymbolSet own = symbols_of(*p.call);
+      const auto added = std::ranges::count_if(
+          own, [&](const std::string& name) { return !symbols.contains(name); });
+      if (!own.empty() && symbols.size() + static_cast<size_t>(added) > kMaxSymbols) continue;
       if (kind == OpKind::kOpaque || !known_tensor(p.binding->var->type)) continue;
       if (is_anchor(kind)) {
         if (anchored || !only_pointwise_after(group, i, *members)) continue;
@@ -129,8 +138,16 @@ class Grouping {
       p.group = group;
       members->push_back(i);
       operands += p.call->args.size();
+      movements += kind == OpKind::kMovement;
+      for (const std::string& name : own) symbols.add(name);
       add_producers(i);
     }
+  }
+
+  static SymbolSet symbols_of(const Call& call) {
+    SymbolSet symbols;
+    for (const Operand& arg : call.args) collect_symbols(type_of(arg), &symbols);
+    return symbols;
   }
 
   // A contraction from whose result node i is computed element by element, by operators that

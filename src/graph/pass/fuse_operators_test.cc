@@ -27,23 +27,20 @@ TEST(FusedOperators, AreAllOfAnotherName) {
 }
 
 // A join of many operands becomes kernels of bounded size (with simplify).
-Module join_of(int operands) {
+Module join_of(int operands, const char* row = "2") {
   std::string params, args;
   for (int i = 0; i < operands; ++i) {
-    params += cat(i ? ", " : "", "%a", i, ": tensor[n, 2; f32]");
+    params += cat(i ? ", " : "", "%a", i, ": tensor[n", i, ", ", row, "; f32]");
     args += cat("%a", i, ", ");
   }
-  return parse_module(cat("fn @main(", params, ") -> tensor[", operands, "*n, 2; f32] { concat(",
-                          args, "axis=0) }"),
+  return parse_module(cat("fn @main(", params, ") -> tensor[*; f32] { concat(", args, "axis=0) }"),
                       "join.tn");
 }
 
-// The numbers of inputs of the kernels that a join becomes.
-std::vector<size_t> kernels_of_join(int operands) {
-  register_graph_types();
-  register_operators();
+// The numbers of inputs of the kernels that a function becomes.
+std::vector<size_t> kernels_of(const Module& source) {
   PassContext context;
-  const Module module = fuse_operators(simplify(join_of(operands), context), context);
+  const Module module = fuse_operators(simplify(source, context), context);
   check_module(module);
   std::vector<size_t> inputs;
   for (const auto& [name, function] : module->functions) {
@@ -52,14 +49,44 @@ std::vector<size_t> kernels_of_join(int operands) {
   return inputs;
 }
 
-TEST(WideConcat, IsMadeOfKernelsWithFewOperands) {
-  const std::vector<size_t> inputs = kernels_of_join(1000);
+class WideConcat : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    register_graph_types();
+    register_operators();
+  }
+};
+
+TEST_F(WideConcat, IsMadeOfKernelsWithFewOperands) {
+  const std::vector<size_t> inputs = kernels_of(join_of(1000));
   EXPECT_GE(inputs.size(), 3u);
   EXPECT_LE(std::ranges::max(inputs), 384u);
 }
 
-TEST(WideConcat, OfFewOperandsIsOneKernel) {
-  EXPECT_EQ(kernels_of_join(128), std::vector<size_t>{128});
+TEST_F(WideConcat, OfFewOperandsIsOneKernel) {
+  EXPECT_EQ(kernels_of(join_of(64)), std::vector<size_t>{64});
+}
+
+TEST_F(WideConcat, OfRowsOfAnySizeHasFewerOperandsInAKernel) {
+  EXPECT_LE(std::ranges::max(kernels_of(join_of(300, "b"))), 64u);
+}
+
+// Each is a loop nest with values of its own.
+TEST_F(WideConcat, LongChainsOfScattersAreSeveralKernels) {
+  std::string body = "%y0 = relu(%x)\n";
+  for (int i = 0; i < 100; ++i) {
+    body += cat("%y", i + 1, " = scatter_nd(%y", i, ", %i, %u)\n");
+  }
+  const Module module = parse_module(
+      cat("fn @main(%x: tensor[n; f32], %i: tensor[m, 1; i64], %u: tensor[m; f32]) -> ",
+          "tensor[n; f32] {\n", body, "%y100\n}"),
+      "chain.tn");
+  PassContext context;
+  for (const auto& [name, function] : fuse_operators(module, context)->functions) {
+    if (function->is_primitive()) {
+      EXPECT_LE(function->body->bindings.size(), 33u);
+    }
+  }
 }
 
 }  // namespace

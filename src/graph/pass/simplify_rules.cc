@@ -88,15 +88,19 @@ Operand concat_of_one(Builder&, const Call& call, const TypeRef&) {
 }
 
 // A kernel searches for the operand that holds an element, and its size grows with their number. So
-// many operands are joined in groups first, and then the groups.
-Operand concat_in_groups(Builder& b, const Call& call, const TypeRef&) {
-  constexpr size_t kMost = 128;
+// many operands are joined in groups first, and then the groups. Where the other sizes are known
+// only at run time, it computes more for each operand.
+Operand concat_in_groups(Builder& b, const Call& call, const TypeRef& type) {
   std::vector<Operand> parts = call.args.to_vector();
-  if (parts.size() <= kMost) return Operand();
-  while (parts.size() > kMost) {
+  const auto* tensor = known_tensor(type);
+  const auto is_symbolic = [](const Dim& size) { return !size.is_const(); };
+  const bool has_symbols = tensor && std::ranges::count_if(tensor->dims, is_symbolic) > 1;
+  const size_t most = has_symbols ? 32 : 128;
+  if (parts.size() <= most) return Operand();
+  while (parts.size() > most) {
     std::vector<Operand> groups;
-    for (size_t begin = 0; begin < parts.size(); begin += kMost) {
-      const size_t end = std::min(begin + kMost, parts.size());
+    for (size_t begin = 0; begin < parts.size(); begin += most) {
+      const size_t end = std::min(begin + most, parts.size());
       const auto at = [&](size_t i) { return parts.begin() + static_cast<std::ptrdiff_t>(i); };
       groups.push_back(b.op(op::concat, {at(begin), at(end)}, call.attrs));
     }

@@ -105,6 +105,9 @@ Ints NodeContext::const_ints(size_t i, const char* what) const {
 Dims NodeContext::elements(const Operand& x) const {
   if (auto carried = values(x)) return *carried;
   if (auto constant = ints(x)) return Dims(constant->begin(), constant->end());
+  if (rank(x) == 1 && dims(x)[0].as_const().value_or(0) > graph::kMaxCarriedValues) {
+    unsupported(cat("more than ", graph::kMaxCarriedValues, " sizes known only at run time"));
+  }
   return b.elements_of(dtype(x) == i64 ? x : cast(x, i64));
 }
 
