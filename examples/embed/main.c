@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const char* function = argc > 2 ? argv[2] : "main";
+  setenv("GOMP_SPINCOUNT", "1000", 0); /* idle threads of oneDNN don't spin for long (docs/cpp.md) */
   if (tenon_c_api_version() != TENON_C_API_VERSION) return fail("header and library differ");
 
   tenon_any host = TENON_NONE_VALUE;

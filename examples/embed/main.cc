@@ -6,6 +6,7 @@
 // leaves open become 2), and prints what comes back. The program may call the function
 // "host.scale", which is registered here.
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include <tenon/tenon.h>
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: embed_cpp PROGRAM.tnx [FUNCTION]\n");
     return 2;
   }
+  setenv("GOMP_SPINCOUNT", "1000", 0);  // idle threads of oneDNN don't spin for long (docs/cpp.md)
   try {
     run(argv[1], argc > 2 ? argv[2] : "main");
   } catch (const tenon::Error& error) {

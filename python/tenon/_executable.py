@@ -336,6 +336,10 @@ def _beginning(file: Any, size: int) -> bytes:
         return b""
 
 
+# How files end that are compiled before they are loaded.
+_SOURCES = (".onnx", ".tn")
+
+
 def load(
     path: str | os.PathLike[str] | bytes | bytearray | memoryview,
     *,
@@ -367,7 +371,17 @@ def load(
         program = _tenon.Program.from_bytes(bytes(path), untrusted, *limits, given, name)
     else:
         path = os.fspath(path)  # a TypeError says what it must be
-        program = _tenon.Program.load(path, untrusted, *limits, given, name)
+        try:
+            program = _tenon.Program.load(path, untrusted, *limits, given, name)
+        except _errors.DamagedError:
+            text = os.fsdecode(path)
+            if not text.endswith(_SOURCES):
+                raise
+            raise _errors.usage(
+                f"{text} is not an executable",
+                expected="what Executable.save or `tenon compile` writes (.tnx)",
+                help=f"tenon.compile({text!r}) compiles it",
+            ) from None
         name = name or os.fsdecode(path)
     loaded = Executable(program, name, untrusted=untrusted, weights=given)
     if given and not any(constant["late"] for constant in loaded.stats()["constants"]):

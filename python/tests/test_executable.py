@@ -4,6 +4,7 @@ import functools
 import io
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -112,6 +113,13 @@ def test_a_device_is_written_into(add):
 def test_saving_into_a_missing_folder_fails_and_leaves_nothing(add, tmp_path):
     with pytest.raises(FileNotFoundError):
         add.save(tmp_path / "missing" / "add.tnx")
+
+
+def test_a_source_is_not_loaded_but_compiled(tmp_path):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(b"\x08\n\x12\x08")
+    with pytest.raises(tenon.UsageError, match=re.escape(f"tenon.compile({str(path)!r}) compiles it")):
+        tenon.load(path)
 
 
 def test_a_damaged_file_is_a_damaged_error(add, tmp_path):
