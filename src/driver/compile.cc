@@ -138,15 +138,10 @@ vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module&
   return target_with(target, codegen::compile_kernels(kernels, target, emit));
 }
 
-// Holds this thread's work to options.limits.
-class Limited {
- public:
-  explicit Limited(const CompileOptions& options)
-      : work_(options.limits, "compiling", "a module") {}
-
- private:
-  BudgetedWork work_;
-};
+// Holds this thread's work to options.limits while it lives.
+BudgetedWork within_limits(const CompileOptions& options) {
+  return {options.limits, "compiling", "a module"};
+}
 
 // Weights are packed once, in panels for the lowest target. Panels for vectors of half the size
 // cost nothing measurable, smaller ones up to half the speed (docs/targets.md).
@@ -300,7 +295,7 @@ void refuse_other_devices(const graph::Module& module) {
 }
 
 graph::Module run_passes(graph::Module module, const CompileOptions& options) {
-  const Limited limited(options);
+  const BudgetedWork work = within_limits(options);
   refuse_other_devices(module);
   require_sound_memory(module);
   Pipeline pipeline(options);
@@ -328,7 +323,7 @@ void require_pass(const std::string& name) {
 }
 
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options) {
-  const Limited limited(options);
+  const BudgetedWork work = within_limits(options);
   if (options.passes) require_lowered(lowered);
   vm::Unit unit = [&] {
     Phase phase("bytecode");
@@ -360,7 +355,7 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
 void compile_bytecode(vm::Unit& unit, const CompileOptions& options) {
   if (!unit.kernels.empty()) return;
   vm::verify(unit);
-  const Limited limited(options);
+  const BudgetedWork work = within_limits(options);
   for (const codegen::Target& target : choose_code(options).targets | std::views::reverse) {
     if (!compiles_bytecode(unit, target, options)) continue;
     unit.kernels.push_back(compile_for(target, graph::make_module({}, {}), unit, options));
@@ -375,7 +370,7 @@ vm::KernelTarget code_for_host(const vm::Unit& unit) {
 }
 
 vm::Unit compile(graph::Module module, const CompileOptions& options) {
-  const Limited limited(options);
+  const BudgetedWork work = within_limits(options);
   CompileOptions parts = options;
   parts.limits = {};
   const graph::Module described = options.keep_graph ? module : graph::Module();

@@ -11,14 +11,10 @@ namespace {
 constexpr int64_t kMostSize = 1 << 16;  // of an axis; a file may give it any
 // Of the image's factor, which is written out for each place of a window.
 constexpr int64_t kMostNodes = 1 << 8;
-// A block's windows and products should stay in the caches.
-constexpr int64_t kProductsOfABlock = 2304;  // tiles * points
-constexpr int64_t kMostScratch = int64_t{10} << 20;
 constexpr int64_t kMostWeights = int64_t{256} << 20;  // bytes that are transformed in each call
-constexpr int64_t kRowPadding = 16;
 
 int64_t weights_plane_of(const WinogradPlan& p) {
-  return (p.panel_by_panel ? p.columns : p.filters()) * p.channels + kRowPadding;
+  return (p.panel_by_panel ? p.columns : p.filters()) * p.channels + kWinogradPadding;
 }
 
 class Planner {
@@ -164,18 +160,18 @@ class Planner {
   }
 
   void cut_blocks() {
-    p_.inputs_row = p_.channels + kRowPadding;
-    p_.products_row = p_.filters() + kRowPadding;
+    p_.inputs_row = p_.channels + kWinogradPadding;
+    p_.products_row = p_.filters() + kWinogradPadding;
     const int64_t bytes = p_.points * (p_.inputs_row + p_.products_row) * f32.bytes();
     const int64_t most =
-        std::min(kProductsOfABlock / p_.points, std::max<int64_t>(1, kMostScratch / bytes));
+        std::min(kWinogradBlock / p_.points, std::max<int64_t>(1, kMostWinogradScratch / bytes));
     p_.blocks = ceil_div(p_.tiles(), most);
     // An even number, so that two threads end together.
     if (p_.blocks > 1) p_.blocks = std::min(p_.tiles(), round_up(p_.blocks, 2));
     p_.tiles_of_block = ceil_div(p_.tiles(), p_.blocks);
     p_.blocks = ceil_div(p_.tiles(), p_.tiles_of_block);
-    p_.inputs_plane = p_.tiles_of_block * p_.inputs_row + kRowPadding;
-    p_.products_plane = p_.tiles_of_block * p_.products_row + kRowPadding;
+    p_.inputs_plane = p_.tiles_of_block * p_.inputs_row + kWinogradPadding;
+    p_.products_plane = p_.tiles_of_block * p_.products_row + kWinogradPadding;
     // Threads then share the panels.
     p_.panel_by_panel = p_.panel && p_.blocks == 1 && (p_.panels % 2 == 0 || p_.panels > 4);
     p_.weights_plane = weights_plane_of(p_);

@@ -8,8 +8,8 @@
 //   inputs    [point, tile, channel]            of the tiles of a block
 //   products  [point, tile, filter]             the same tiles' sums over the channels
 //
-// A filter is a column of a panel. Planes, of a point each, and rows are longer than their content:
-// otherwise those of a power of two fall into the same sets of the caches.
+// A filter is a column of a panel. Planes, of a point each, and rows are longer than their content
+// (kWinogradPadding).
 //
 // Private to the schedule_*.cc files.
 #pragma once
@@ -17,10 +17,9 @@
 #include <optional>
 
 #include "loop/nest.h"
+#include "support/winograd_cost.h"
 
 namespace tenon::loop {
-
-inline constexpr int64_t kWinogradTaps = 3;  // per side
 
 struct WinogradPlan {
   // ---- what is summed

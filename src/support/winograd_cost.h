@@ -1,4 +1,5 @@
-// Which convolutions of 3 by 3 with stride 1 Winograd's algorithm computes faster.
+// Which convolutions of 3 by 3 with stride 1 Winograd's algorithm computes faster, and the sizes of
+// its parts, which the library's implementation and the compiler's (loop/winograd_plan.h) share.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,15 @@
 #include "support/rounding.h"
 
 namespace tenon {
+
+inline constexpr int kWinogradTaps = 3;  // of a filter, per side
+
+// A block's windows and products should stay in the caches.
+inline constexpr int64_t kWinogradBlock = 2304;  // tiles * points
+inline constexpr int64_t kMostWinogradScratch = int64_t{10} << 20;
+// By so many floats, rows and planes are longer than their content: those of a power of two would
+// fall into the same sets of the caches.
+inline constexpr int64_t kWinogradPadding = 16;
 
 // Of the result: `images` of height x width x filters, each a sum over 3 x 3 x channels.
 struct ConvolutionShape {
@@ -33,11 +43,12 @@ inline std::optional<int64_t> fastest_winograd_tile(const ConvolutionShape& s,
   const auto by_winograd = [&](int64_t tile, double per_tile) {
     const auto tiles =
         static_cast<double>(s.images * ceil_div(s.height, tile) * ceil_div(s.width, tile));
-    const auto points = static_cast<double>((tile + 2) * (tile + 2));
+    const auto points =
+        static_cast<double>((tile + kWinogradTaps - 1) * (tile + kWinogradTaps - 1));
     return points * channels * filters * (tiles + costs.per_weight) +
            tiles * per_tile * (channels + filters);
   };
-  const double direct = 9 * channels * filters *
+  const double direct = kWinogradTaps * kWinogradTaps * channels * filters *
                         (pixels * costs.per_direct_product + costs.per_direct_weight),
                two = by_winograd(2, costs.per_tile_of_2),
                four = by_winograd(4, costs.per_tile_of_4);

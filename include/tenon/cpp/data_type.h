@@ -497,7 +497,6 @@ class DataPrinter {
  private:
   /// Parts that several values share would have a text of any length.
   static constexpr size_t kMost = size_t{1} << 16;
-  static constexpr std::string_view kListText = "list[T] { Nil, Cons(T, list[T]) }";
 
   /// A text, and what is printed after it: a value, or nothing.
   struct Item {
@@ -548,7 +547,7 @@ class DataPrinter {
     const auto definition = std::ranges::find(definitions_, type.name, &TypeDefinition::name);
     if (definition == definitions_.end() || !Cell::accepts(value)) return false;
     const Cell cell = Cell::unchecked(value);
-    if (definition->text == kListText && type.parts.size() == 1)
+    if (definition->text == detail::kListText && type.parts.size() == 1)
       return print_list(cell, type.parts[0], out);
     if (cell.tag() < 0 || static_cast<size_t>(cell.tag()) >= definition->constructors.size())
       return false;

@@ -105,6 +105,13 @@ bool may_match(const Array<Dim>& known, const Array<Dim>& stated) {
                             [](const Dim& a, const Dim& b) { return !proves_differ(a, b); });
 }
 
+bool refuses(const MatchShape& e, const Operand& value) {
+  auto now = make<MatchShape>(e);
+  now->value = value;
+  const std::optional<Array<Dim>> known = known_sizes(*now);
+  return known && !may_match(*known, e.dims);
+}
+
 TypeRef infer_match_shape(const MatchShape& e) {
   TypeRef t = type_of(e.value);
   if (!e.elements || type_as<ShapeType>(t)) require_rank(e.dims.size());

@@ -15,5 +15,8 @@ TypeRef infer_match_shape(const MatchShape& e);
 std::optional<Array<Dim>> known_sizes(const MatchShape& e);
 // False if sizes that are known certainly differ from stated ones, also in their number.
 bool may_match(const Array<Dim>& known, const Array<Dim>& stated);
+// Whether `e` would certainly fail with this value. A pass then doesn't give it the value: it is to
+// fail only when it runs.
+bool refuses(const MatchShape& e, const Operand& value);
 
 }  // namespace tenon::graph

@@ -217,17 +217,13 @@ void compute(const Foldable& part, std::span<const VarRef> wanted, PassContext& 
   }
 }
 
-// Forgets constants that a match in the block certainly refuses: it is to fail only when it runs.
+// Forgets constants that a match in the block certainly refuses.
 void leave_refused(const BlockRef& block, Constants* constants) {
   for (const auto& binding : block->bindings) {
     for_each_block(binding->value, [&](const BlockRef& inner) { leave_refused(inner, constants); });
     const auto* match = binding->value.as<MatchShape>();
     const auto found = match ? constants->find(match->value.get()) : constants->end();
-    if (found == constants->end()) continue;
-    auto now = make<MatchShape>(*match);
-    now->value = found->second;
-    const std::optional<Array<Dim>> known = known_sizes(*now);
-    if (known && !may_match(*known, match->dims)) constants->erase(found);
+    if (found != constants->end() && refuses(*match, found->second)) constants->erase(found);
   }
 }
 

@@ -5,8 +5,10 @@
 
 #include "graph/ir/condition.h"
 #include "graph/ir/effects.h"
+#include "graph/ir/infer_match_shape.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/rewrite.h"
+#include "graph/ir/walk.h"
 #include "graph/op/strings.h"
 #include "graph/pass/remove_dead_code.h"
 #include "graph/pass/simplify_rules.h"
@@ -93,6 +95,10 @@ class Available {
 
 class Simplifier : public Rewriter {
  protected:
+  void enter(const FunctionRef& function) override {
+    matches_.clear();
+    find_matches(function->body);
+  }
   void open_block() override { available_.open(); }
   void close_block() override { available_.close(); }
 
@@ -122,13 +128,34 @@ class Simplifier : public Rewriter {
     if (computes_on_strings(*op, *call)) return expand_strings(builder(), *call, var->type);
     if (auto* type = var->type.as<TensorType>()) {
       if (Operand known = known_value(*type)) return known;
-      if (Operand known = op->value ? inferred_value(value) : Operand()) return known;
+      if (Operand known = op->value ? inferred_value(value) : Operand();
+          known && !is_refused(var, known)) {
+        return known;
+      }
     }
-    if (Operand simpler = apply_simplify_rules(builder(), *call, var->type)) return simpler;
+    if (Operand simpler = apply_simplify_rules(builder(), *call, var->type);
+        simpler && !is_refused(var, simpler)) {
+      return simpler;
+    }
     return share(var, value, Effect::Pure);
   }
 
  private:
+  void find_matches(const BlockRef& block) {
+    for (const auto& binding : block->bindings) {
+      if (const auto* match = binding->value.as<MatchShape>()) {
+        if (const auto* var = match->value.as<Var>()) matches_[var].push_back(match);
+      }
+      for_each_block(binding->value, [this](const BlockRef& inner) { find_matches(inner); });
+    }
+  }
+  bool is_refused(const VarRef& var, const Operand& now) const {
+    const auto found = matches_.find(var.get());
+    return found != matches_.end() &&
+           std::ranges::any_of(found->second,
+                               [&](const MatchShape* match) { return refuses(*match, now); });
+  }
+
   Operand share(const VarRef& var, const ExprRef& value, Effect effect) {
     auto* call = value.as<Call>();
     if (Operand same = available_.find(*call, effect)) return same;
@@ -168,6 +195,7 @@ class Simplifier : public Rewriter {
   }
 
   Available available_;
+  std::unordered_map<const Var*, std::vector<const MatchShape*>> matches_;  // of each variable
 };
 
 }  // namespace

@@ -19,10 +19,7 @@
 namespace tenon::onednn {
 namespace {
 
-// Each block reads its weights from L2 once per 6 tiles, and from memory once. Its planes should
-// stay in the caches.
-constexpr int64_t kProductsOfABlock = 2304;  // tiles * points
-constexpr int64_t kMostScratch = int64_t{10} << 20;
+// A block reads its weights from L2 once per 6 tiles, and from memory once.
 // With fewer tiles for each thread, threads share each block instead of having blocks of their own:
 // otherwise each reads all weights for a few tiles.
 constexpr int64_t kTilesOfAThread = 32;
@@ -81,8 +78,8 @@ class Winograd {
                         static_cast<double>(images_.channels * images_.filters);
     threads_ = threads_worth(work / kLoopsOfABlock, 0);
     const int64_t tile_bytes = kernels.points * 4 * (inputs_row() + products_row());
-    const int64_t fitting = std::max<int64_t>(1, kMostScratch / tile_bytes);
-    const int64_t most = std::min(kProductsOfABlock / kernels.points, fitting);
+    const int64_t fitting = std::max<int64_t>(1, kMostWinogradScratch / tile_bytes);
+    const int64_t most = std::min(kWinogradBlock / kernels.points, fitting);
     blocks_ = ceil_div(tiles_, most);
     shares_blocks_ = threads_ > 1 && tiles_ < kTilesOfAThread * threads_;
     if (!shares_blocks_) blocks_ = std::min(tiles_, round_up(blocks_, threads_));
@@ -105,10 +102,8 @@ class Winograd {
   }
 
  private:
-  // Sixteen more floats, so that rows of a power of two don't fall into the same sets of the
-  // caches.
-  int64_t inputs_row() const { return images_.channels + 16; }
-  int64_t products_row() const { return images_.filters + 16; }
+  int64_t inputs_row() const { return images_.channels + kWinogradPadding; }
+  int64_t products_row() const { return images_.filters + kWinogradPadding; }
 
   // Calls f(begin, end) for parts of a range on this thread's team; alone inside another loop.
   template <class F>
@@ -117,8 +112,8 @@ class Winograd {
     parallel_for(count, 1, f);
   }
 
-  int64_t inputs_plane() const { return inputs_row() * most_tiles_ + 16; }
-  int64_t products_plane() const { return products_row() * most_tiles_ + 16; }
+  int64_t inputs_plane() const { return inputs_row() * most_tiles_ + kWinogradPadding; }
+  int64_t products_plane() const { return products_row() * most_tiles_ + kWinogradPadding; }
   size_t scratch_bytes() const {
     const int64_t planes = kernels_.points * (inputs_plane() + products_plane());
     return static_cast<size_t>(planes + images_.channels) * sizeof(float);

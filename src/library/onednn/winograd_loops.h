@@ -5,6 +5,7 @@
 
 #include "library/onednn/vector_product.h"
 #include "library/onednn/winograd_kernels.h"
+#include "support/winograd_cost.h"
 #include "support/winograd_transforms.h"
 
 namespace tenon::onednn {
@@ -31,7 +32,7 @@ struct WinogradLoops {
   template <int kTile>
   static void transform_weights(const float* weights, int64_t channels, int64_t filters,
                                 int64_t first, int64_t end, float* to) {
-    constexpr int kIn = kTile + 2;
+    constexpr int kIn = kTile + kWinogradTaps - 1;
     for (int64_t c = first; c < end; ++c) {
       for (int64_t k = 0; k < filters; k += kLanes) {
         float points[kIn * kIn][kLanes];
@@ -51,7 +52,7 @@ struct WinogradLoops {
   template <int kTile>
   [[gnu::always_inline]] static inline void transform_taps(const float* weights, int64_t plane,
                                                            float* points) {
-    constexpr int kIn = kTile + 2, kTaps = 3;
+    constexpr int kIn = kTile + kWinogradTaps - 1, kTaps = kWinogradTaps;
     using Transforms = WinogradTransforms<kTile>;
     Doubles taps[kTaps * kTaps], half[kIn * kTaps], all[kIn * kIn];
     for (int tap = 0; tap < kTaps * kTaps; ++tap) {
@@ -69,7 +70,7 @@ struct WinogradLoops {
   template <int kTile>
   static void transform_inputs(const WinogradImages& images, int64_t first, int64_t count,
                                const WinogradPlanes& to) {
-    constexpr int kIn = kTile + 2;
+    constexpr int kIn = kTile + kWinogradTaps - 1;
     using Transforms = WinogradTransforms<kTile>;
     for (int64_t t = 0; t < count; ++t) {
       const float* pixels[kIn * kIn];
@@ -98,7 +99,7 @@ struct WinogradLoops {
   template <int kTile>
   static bool transform_outputs(const WinogradImages& images, int64_t first, int64_t count,
                                 const WinogradPlanes& from) {
-    constexpr int kIn = kTile + 2;
+    constexpr int kIn = kTile + kWinogradTaps - 1;
     using Transforms = WinogradTransforms<kTile>;
     Floats zero = {};  // NaN as soon as a sum isn't finite
     for (int64_t t = 0; t < count; ++t) {
@@ -145,7 +146,7 @@ struct WinogradLoops {
   template <int kTile>
   static constexpr WinogradKernels kernels() {
     return {kTile,
-            (kTile + 2) * (kTile + 2),
+            (kTile + kWinogradTaps - 1) * (kTile + kWinogradTaps - 1),
             &Products::kKernels,
             transform_weights<kTile>,
             transform_inputs<kTile>,
@@ -165,7 +166,7 @@ struct WinogradLoops {
 
   template <int kTile>
   static void find_pixels(const WinogradImages& images, int64_t tile, const float** pixels) {
-    constexpr int kIn = kTile + 2;
+    constexpr int kIn = kTile + kWinogradTaps - 1;
     const Place place = place_of<kTile>(images, tile);
     for (int i = 0; i < kIn; ++i) {
       const int64_t y = place.row + i - images.pad_top;
