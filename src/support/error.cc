@@ -19,7 +19,7 @@ constexpr auto kKinds = std::to_array<KindFacts>({
 #include "support/error_kinds.def"
 });
 constexpr size_t kNamedNodes = 6;
-constexpr std::string_view kStoppedBy = ".stopped_by", kErrno = ".errno";
+constexpr std::string_view kStoppedBy = ".stopped_by";
 }  // namespace
 
 std::string_view kind_name(ErrorKind kind) {

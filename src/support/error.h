@@ -56,6 +56,8 @@ std::string to_text(const Span& span);
 
 class Error : public std::exception {
  public:
+  static constexpr std::string_view kErrno = ".errno";  // the label of a row with an errno
+
   // A line below the message; `note` is printed in a column of its own.
   struct Row {
     std::string label, text, note;

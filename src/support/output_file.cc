@@ -93,8 +93,10 @@ void remove_temporary_files() noexcept {
   }
 }
 
+// Not Error::of_system, which nothing else in the runtime would need.
 void OutputFile::fail(int code) const {
-  throw Error::of_system(ErrorKind::Usage, cat("cannot write ", printable(path_)), code);
+  throw Error(ErrorKind::Usage, cat("cannot write ", printable(path_), ": ", std::strerror(code)))
+      .row(Error::kErrno, cat(code));
 }
 
 OutputFile::OutputFile(std::string path, std::string target)

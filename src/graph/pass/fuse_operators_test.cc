@@ -82,7 +82,8 @@ TEST_F(WideConcat, LongChainsOfScattersAreSeveralKernels) {
           "tensor[n; f32] {\n", body, "%y100\n}"),
       "chain.tn");
   PassContext context;
-  for (const auto& [name, function] : fuse_operators(module, context)->functions) {
+  const Module fused = fuse_operators(module, context);
+  for (const auto& [name, function] : fused->functions) {
     if (function->is_primitive()) {
       EXPECT_LE(function->body->bindings.size(), 33u);
     }

@@ -299,13 +299,7 @@ TEST_F(RefusalsOfShapes, Shapes) {
        {},
        "a number of axes known only at run time not implemented"},
       {"Tile", 5, {"f 4", "= 2", "i"}, {}, "axis computed at run time not implemented"},
-      {"Split",
-       17,
-       {"f n", "i 65"},
-       {},
-       "more than 64 sizes known only at run time",
-       "",
-       65},
+      {"Split", 17, {"f n", "i 65"}, {}, "more than 64 sizes known only at run time", "", 65},
   });
 }
 
