@@ -63,6 +63,7 @@ std::optional<std::string> size_text(const Json& json) {
   std::vector<int64_t> shape;
   if (!read(json, &shape)) return std::nullopt;
   std::vector<std::string> sizes;
+  sizes.reserve(shape.size());
   for (const int64_t each : shape) sizes.push_back(cat(each));
   return join(sizes, "x");
 }
