@@ -64,7 +64,7 @@ TEST_F(WideConcat, IsMadeOfKernelsWithFewOperands) {
 }
 
 TEST_F(WideConcat, OfFewOperandsIsOneKernel) {
-  EXPECT_EQ(kernels_of(join_of(64)), std::vector<size_t>{64});
+  EXPECT_EQ(kernels_of(join_of(128)), std::vector<size_t>{128});
 }
 
 TEST_F(WideConcat, OfRowsOfAnySizeHasFewerOperandsInAKernel) {
