@@ -29,7 +29,7 @@ ROWS = [
     ("JSON: `src/json`", r"src/json/"),
     ("graphs and provenance in files, recognising files: `src/driver`",
      r"src/driver/(model_graph|provenance|foreign_file|late_weights)\."),
-    ("input files: `tools/tenon`", r"tools/tenon/(npy|npy_strings|zip_reader|input_stream|json_tensor|input_spec|parse_number)\."),
+    ("input files: `tools/tenon`", r"tools/tenon/(numpy/npy|numpy/npy_strings|numpy/zip_reader|numpy/input_stream|json_tensor|input_spec|parse_number)\."),
     ("binding: `python/src`", r"python/src/"),
 ]
 

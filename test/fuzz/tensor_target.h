@@ -13,9 +13,9 @@
 #include "import/onnx/tensor_file.h"
 #include "support/error.h"
 #include "support/memory_file.h"
-#include "tools/tenon/input_stream.h"
-#include "tools/tenon/npy.h"
-#include "tools/tenon/zip_reader.h"
+#include "tools/tenon/numpy/input_stream.h"
+#include "tools/tenon/numpy/npy.h"
+#include "tools/tenon/numpy/zip_reader.h"
 
 namespace tenon::fuzz {
 

@@ -204,7 +204,7 @@ void Profiled::write(JsonWriter& out, const std::vector<KernelTime>& times) cons
     out.key("ms").value(time.total_ms / calls);
     out.key("at").value(to_text(Span::at(time.from.file, time.from.line)));
     out.key("nodes");
-    write_names(out, time.from.nodes);
+    out.value(time.from.nodes);
     out.end_object();
   }
   out.end_array();

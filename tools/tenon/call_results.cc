@@ -14,7 +14,7 @@
 #include "tools/tenon/file_argument.h"
 #include "tools/tenon/input_spec.h"
 #include "tools/tenon/json_output.h"
-#include "tools/tenon/npy.h"
+#include "tools/tenon/numpy/npy.h"
 #include "tools/tenon/parse_number.h"
 #include "tools/tenon/tensor_store.h"
 #include "tools/tenon/tensor_text.h"

@@ -22,6 +22,7 @@
 
 #include "codegen/llvm/memory_limit.h"
 #include "support/error.h"
+#include "support/poll.h"
 #include "support/text.h"
 #include "tools/tenon/error_report.h"
 
@@ -198,15 +199,11 @@ int work_within_memory(const std::function<void()>& work) {
 
 int run_in_child(const WorkLimits& limits, const std::string& activity, const std::string& name,
                  const std::function<void()>& work) {
-  using Clock = std::chrono::steady_clock;
   // The child sees its deadline itself, wherever it polls; what doesn't poll is ended.
   constexpr auto kGrace = std::chrono::milliseconds(500);
   WorkBudget budget(limits, activity, name);
-  const auto now = Clock::now();
-  auto end = Clock::time_point::max();
-  if (limits.deadline < end - now - kGrace) {
-    end = now + std::chrono::duration_cast<Clock::duration>(limits.deadline) + kGrace;
-  }
+  constexpr auto kNever = std::chrono::nanoseconds::max();
+  const auto end = deadline_from_now(std::min(limits.deadline, kNever - kGrace) + kGrace);
   ChildProcess child(
       [&](int) {
         if (limits.memory != 0) return work_within_memory(work);

@@ -115,9 +115,9 @@ CLI::Validator not_negative() {
 
 CLI::Option* add_mode(CLI::App* command, Mode& mode, CompileFlags& flags) {
   const auto set = [&mode, &flags](const std::string& name) {
-    mode = name == kInterpret  ? Mode::Interpret
-           : name == kBytecode ? Mode::Bytecode
-                               : Mode::Compiled;
+    mode = name == kInterpret              ? Mode::Interpret
+           : name == driver::kBytecodeMode ? Mode::Bytecode
+                                           : Mode::Compiled;
     if (mode != Mode::Interpret) flags.options.mode = name;
   };
   return command
@@ -125,8 +125,8 @@ CLI::Option* add_mode(CLI::App* command, Mode& mode, CompileFlags& flags) {
           "--mode", set,
           "compiled: machine code where the program has control flow; bytecode;\n"
           "or interpret: walk the graph, operator by operator")
-      ->check(CLI::IsMember({kCompiled, kBytecode, kInterpret}))
-      ->default_str(kCompiled);
+      ->check(CLI::IsMember({driver::kCompiledMode, driver::kBytecodeMode, kInterpret}))
+      ->default_str(driver::kCompiledMode);
 }
 
 std::vector<CLI::Option*> add_criterion(CLI::App* command, Criterion* criterion) {

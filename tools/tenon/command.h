@@ -54,9 +54,8 @@ void check_folder_writable(const std::string& folder);
 struct CompileFlags;
 // --mode: how the commands that compute results run a program.
 enum class Mode : uint8_t { Compiled, Bytecode, Interpret };
-// In arguments.
-inline constexpr char kCompiled[] = "compiled", kBytecode[] = "bytecode",
-                      kInterpret[] = "interpret";
+// In arguments, besides the words of the option of that name.
+inline constexpr char kInterpret[] = "interpret";
 // Also sets the option of that name.
 CLI::Option* add_mode(CLI::App* command, Mode& mode, CompileFlags& flags);
 // --rtol and --atol.

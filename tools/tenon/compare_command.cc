@@ -15,7 +15,7 @@
 #include "tools/tenon/input_spec.h"
 #include "tools/tenon/json_output.h"
 #include "tools/tenon/limit_flags.h"
-#include "tools/tenon/npy.h"
+#include "tools/tenon/numpy/npy.h"
 #include "tools/tenon/onnx_runtime.h"
 #include "tools/tenon/program_file.h"
 #include "tools/tenon/tensor_store.h"

@@ -6,7 +6,7 @@
 
 #include "device/work_budget.h"
 #include "driver/open.h"
-#include "tools/tenon/input_stream.h"
+#include "tools/tenon/numpy/input_stream.h"
 
 namespace tenon::tool {
 

@@ -91,7 +91,7 @@ Any given_value(const vm::Param& param, const std::string& text, const DataTypes
       param.type.kind == Kind::Tensor && is_tensor_text(text) && !is_tensor_file(text);
   const bool is_text = is_tensor || (is_data(param.type) && !is_value_file(text, param.type));
   if (!is_text) return read_value(text, param.type);
-  // The text of a function is no value, wherever it stands.
+  // The text of a function isn't a value, wherever it stands.
   const bool is_in_file = text.starts_with('@') && param.type.kind != Kind::Function;
   try {
     return parse_data(is_in_file ? read_input(text.substr(1)) : text, param.type, types);

@@ -90,7 +90,7 @@ int inspect_onnx_as_json(const driver::Source& source) {
   out.end_object();
   write_types(out.key("inputs"), types_of(report.inputs));
   write_types(out.key("outputs"), types_of(report.outputs));
-  write_names(out.key("symbols"), report.symbols);
+  out.key("symbols").value(report.symbols);
   out.key("nodes").value(report.nodes).key("constants").value(report.constants);
   out.key("constant_bytes").value(report.constant_bytes);
   out.key("operators").begin_object();
@@ -143,7 +143,7 @@ void inspect_code_as_json(const vm::Unit& unit, const std::string& file) {
   for (const vm::FunctionUnit& function : unit.functions) {
     if (function.exported) write_signature(out, signature_of(function));
   }
-  write_names(out.end_array().key("types"), without_prelude(unit.types));
+  out.end_array().key("types").value(without_prelude(unit.types));
   out.key("native_code").begin_array();
   const vm::KernelTarget* taken = unit.kernels.empty() ? nullptr : vm::choose_kernels(unit);
   for (const vm::KernelTarget& target : unit.kernels) {
@@ -152,7 +152,7 @@ void inspect_code_as_json(const vm::Unit& unit, const std::string& file) {
   }
   out.end_array().key("computes").value(!unit.computes.empty());
   write_plain(out.key("provenance"), driver::provenance_data(unit.provenance));
-  write_names(out.key("libraries"), {unit.libraries.begin(), unit.libraries.end()});
+  out.key("libraries").value(unit.libraries);
   out.key("weights").begin_array();
   for (const vm::Constant& constant : unit.constants) {
     if (!constant.late) continue;

@@ -263,7 +263,7 @@ void write_error(JsonWriter& out, const Error& error) {
   if (error.span().column > 0) out.key("column").value(error.span().column);
   if (!error.span().nodes.empty()) {
     out.key("nodes");
-    write_names(out, error.span().nodes);
+    out.value(error.span().nodes);
   }
   if (!error.stopped_by().empty()) out.key("stopped_by").value(error.stopped_by());
   out.key("rows").begin_array();
@@ -278,12 +278,6 @@ void write_error(JsonWriter& out, const Error& error) {
   out.end_array();
   out.key("text").value(error.render());
   out.end_object();
-}
-
-void write_names(JsonWriter& out, const std::vector<std::string>& names) {
-  out.begin_array();
-  for (const std::string& name : names) out.value(name);
-  out.end_array();
 }
 
 void write_plain(JsonWriter& out, const Any& value) {

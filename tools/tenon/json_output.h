@@ -28,7 +28,6 @@ void print_json(JsonWriter document);
 
 // Each writes one value.
 void write_error(JsonWriter& out, const Error& error);
-void write_names(JsonWriter& out, const std::vector<std::string>& names);
 // Plain data: a map from names, an array, a string, a number, a boolean or none.
 void write_plain(JsonWriter& out, const Any& value);
 // {"name", "inputs", "outputs"}

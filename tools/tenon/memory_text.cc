@@ -48,7 +48,7 @@ Dim substituted(const Dim& formula, const Sizes& sizes) {
       return found == sizes.end() ? std::nullopt : std::optional(Dim(found->second));
     });
   } catch (const Error& error) {
-    throw Error(ErrorKind::Usage, "--dim: the memory for these sizes is no number")
+    throw Error(ErrorKind::Usage, "--dim: the memory for these sizes isn't a number")
         .found(error.message())
         .help("give smaller sizes");
   }

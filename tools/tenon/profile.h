@@ -36,7 +36,7 @@ class Profile {
   vm::CallAction see(const vm::CallEvent& event);
 
   double inside_ms() const { return inside_ms_; }
-  // What the profile itself took, which is no part of the program's time.
+  // What the profile itself took, which isn't part of the program's time.
   double own_ms() const { return own_ms_; }
   std::vector<KernelTime> by_site() const;    // a row per call in the code; slowest first
   std::vector<KernelTime> by_kernel() const;  // a row per kernel; slowest first

@@ -1,7 +1,6 @@
 #include "tools/tenon/program_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 
 #include "codegen/bytecode/data_types.h"
@@ -24,24 +23,6 @@ namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// The place in the text `name` of the innermost frame that has a place; empty if it is elsewhere.
-// Frames are text, also to the machine's callers in C.
-Span innermost_place(const Error& error, const std::string& name) {
-  const std::string before = cat(" at ", printable(name), ":");
-  for (const std::string& frame : error.backtrace()) {
-    const size_t end = frame.rfind(", instruction ");
-    if (end == std::string::npos || frame.find(" at ") > end) continue;
-    const size_t found = frame.rfind(before, end);
-    if (found == std::string::npos) break;
-    const char* const last = frame.data() + end;
-    Span span = Span::at(name, 0);
-    const char* next = std::from_chars(frame.data() + found + before.size(), last, span.line).ptr;
-    if (next != last && *next == ':') std::from_chars(next + 1, last, span.column);
-    return span;
-  }
-  return {};
 }
 
 }  // namespace
@@ -185,7 +166,7 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
   load.weights = options.weights;
   load.read.name = file.source.name;
   load.limits = options.limits;
-  load.bytecode_only = flags.options.mode == kBytecode;
+  load.bytecode_only = flags.options.mode == driver::kBytecodeMode;
   if (!flags.options.cpu.empty() && !file.source.is_graph()) {
     if (!options.trusted) {
       throw Error(ErrorKind::Usage, "--cpu has no effect with --untrusted")
@@ -345,8 +326,7 @@ std::vector<std::string> definitions_in(const FunctionSignature& signature) {
 
 void show_line_of_program(const driver::Source& source, Error* error) {
   if (source.kind != driver::SourceKind::Program) return;
-  Span span = error->span();
-  if (span.file != source.name) span = innermost_place(*error, source.name);
+  const Span span = error->span();
   if (span.file == source.name) graph::show_line(error, source.content(), span);
 }
 

@@ -109,8 +109,8 @@ std::string signature_lines(const std::vector<NameAndType>& inputs,
 // The names that a program gives its outputs, completed to `count` by generated names.
 std::vector<std::string> output_names(std::vector<std::string> given, size_t count);
 
-// Adds the line of a program in text that the error of a call is about: where the innermost frame
-// with a place is, if that is in the program's own text.
+// Adds the line of a program in text that the error of a call is about, unless it lies in a file
+// that the program imports.
 void show_line_of_program(const driver::Source& source, Error* error);
 
 // The results of a machine's call: the fields of a tuple, or the single value.

@@ -20,7 +20,7 @@
 #include "tools/tenon/first_difference.h"
 #include "tools/tenon/input_spec.h"
 #include "tools/tenon/json_output.h"
-#include "tools/tenon/npy.h"
+#include "tools/tenon/numpy/npy.h"
 #include "tools/tenon/program_file.h"
 #include "tools/tenon/tensor_store.h"
 #include "tools/tenon/tensor_text.h"
@@ -84,18 +84,46 @@ struct RunCommand : CallFlags {
         .expected("an ONNX model or a program: code of the machine holds no graph");
   }
 
-  // Prints the signature without linking the file or opening its kernels. Returns false if the
-  // function takes no inputs, so that it can run, or doesn't exist.
-  bool print_signature_of_code(const driver::Source& source) const {
+  // Without linking the file or opening its kernels. Nothing if there is no such function: loading
+  // says so.
+  std::optional<FunctionSignature> signature_of_code(const driver::Source& source) const {
     const BudgetedWork work(limit_flags.work(), "reading", file);
     const vm::Unit unit = driver::read_code(source);
     const int64_t index = unit.find_exported(function);
-    if (index < 0) return false;
-    const FunctionSignature signature = signature_of(unit, static_cast<size_t>(index));
-    if (signature.params.empty()) return false;
+    if (index < 0) return std::nullopt;
+    return signature_of(unit, static_cast<size_t>(index));
+  }
+
+  bool lacks_inputs(const FunctionSignature& signature) const {
+    return !inputs.given() && !signature.params.empty();
+  }
+
+  // What a call needs besides the program.
+  struct Prepared {
+    CallResults results;
+    std::optional<TensorStore> expected;
+    Inputs given;
+  };
+
+  Prepared prepare(const FunctionSignature& signature, bool is_model) {
+    if (!is_model) bind_sizes(signature, &inputs.sizes);
+    Prepared out{{signature, signature.outputs(), {}}, {}, {}};
+    stores.prepare(signature);
+    show.prepare();
+    if (stores.to_stdout()) report = stderr;
+    if (stores.to_stdout() && json_output()) {
+      throw Error(ErrorKind::Usage, "--json and an output both go to standard output")
+          .help("store the output in a file");
+    }
+    if (!expect.empty()) out.expected = expected_outputs(out.results.names);
+    out.given = make_inputs_within_limits(signature, /*random_rest=*/false);
+    return out;
+  }
+
+  // Without inputs, there is no call.
+  void show_instead(const FunctionSignature& signature) const {
     check_nothing_asked();
     show_signature(signature);
-    return true;
   }
 
   void show_signature(const FunctionSignature& signature) const {
@@ -109,7 +137,7 @@ struct RunCommand : CallFlags {
     JsonWriter out = json_document();
     out.begin_object().key("file").value(file).key("signature");
     write_signature(out, signature);
-    write_names(out.key("types"), definitions_in(signature));
+    out.key("types").value(definitions_in(signature));
     print_json(std::move(out.end_object()));
   }
 
@@ -143,29 +171,21 @@ struct RunCommand : CallFlags {
     driver::Source source = read();
     file = source.name;
     const bool is_model = source.kind == driver::SourceKind::Model;
+    std::optional<FunctionSignature> known;
     if (!source.is_graph()) {
       check_flags_of_code();
-      if (!inputs.given() && print_signature_of_code(source)) return;
+      if (!inputs.given() || untrusted) known = signature_of_code(source);
     }
+    if (known && lacks_inputs(*known)) return show_instead(*known);
+    std::optional<Prepared> prepared;
+    // Loading an untrusted file compiles its kernels, which may take long: mistakes are found
+    // before.
+    if (known && untrusted) prepared = prepare(*known, is_model);
     const ProgramFile program = open(std::move(source));
     const FunctionSignature signature = program.signature(function);
-    if (!inputs.given() && !signature.params.empty()) {
-      check_nothing_asked();
-      show_signature(signature);
-      return;
-    }
-    if (!is_model) bind_sizes(signature, &inputs.sizes);
-    CallResults results{signature, signature.outputs(), {}};
-    stores.prepare(signature);
-    show.prepare();
-    if (stores.to_stdout()) report = stderr;
-    if (stores.to_stdout() && json_output()) {
-      throw Error(ErrorKind::Usage, "--json and an output both go to standard output")
-          .help("store the output in a file");
-    }
-    std::optional<TensorStore> expected;
-    if (!expect.empty()) expected = expected_outputs(results.names);
-    const Inputs given = make_inputs_within_limits(signature, /*random_rest=*/false);
+    if (lacks_inputs(signature)) return show_instead(signature);
+    if (!prepared) prepared = prepare(signature, is_model);
+    auto& [results, expected, given] = *prepared;
     for (const std::string& note : given.notes) progress(note);
     set_limits();
     if (program.program) {

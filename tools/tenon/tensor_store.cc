@@ -7,10 +7,10 @@
 #include "support/error.h"
 #include "support/output_file.h"
 #include "tools/tenon/command.h"
-#include "tools/tenon/input_stream.h"
-#include "tools/tenon/npy.h"
-#include "tools/tenon/zip_reader.h"
-#include "tools/tenon/zip_writer.h"
+#include "tools/tenon/numpy/input_stream.h"
+#include "tools/tenon/numpy/npy.h"
+#include "tools/tenon/numpy/zip_reader.h"
+#include "tools/tenon/numpy/zip_writer.h"
 
 namespace tenon::tool {
 namespace {

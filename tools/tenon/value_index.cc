@@ -7,7 +7,7 @@
 #include "support/error.h"
 #include "support/output_file.h"
 #include "tools/tenon/json_output.h"
-#include "tools/tenon/npy.h"
+#include "tools/tenon/numpy/npy.h"
 #include "vm/executable/mapped_file.h"
 
 namespace tenon::tool {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "object/tensor.h"
-#include "tools/tenon/byte_source.h"
+#include "tools/tenon/numpy/byte_source.h"
 
 namespace tenon::tool {
 

@@ -1,4 +1,4 @@
-#include "tools/tenon/zip_reader.h"
+#include "tools/tenon/numpy/zip_reader.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 
 #include "device/call_context.h"
 #include "support/error.h"
-#include "tools/tenon/zip_format.h"
+#include "tools/tenon/numpy/zip_format.h"
 
 namespace tenon::tool {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/tenon/byte_source.h"
+#include "tools/tenon/numpy/byte_source.h"
 
 namespace tenon::tool {
 

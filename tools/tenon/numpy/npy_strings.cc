@@ -1,4 +1,4 @@
-#include "tools/tenon/npy_strings.h"
+#include "tools/tenon/numpy/npy_strings.h"
 
 #include <algorithm>
 #include <charconv>
@@ -31,7 +31,7 @@ std::string text_of(const StringForm& form, std::string_view data) {
   std::string text;
   for (size_t i = 0; i < size; ++i) {
     const uint32_t point = point_at(data, i, form.big_endian);
-    append_utf8(text, point > 0x10ffff ? 0xd800 : point);  // which is no character either
+    append_utf8(text, point > 0x10ffff ? 0xd800 : point);  // which isn't a character either
   }
   return text;
 }

@@ -1,9 +1,9 @@
-#include "tools/tenon/zip_writer.h"
+#include "tools/tenon/numpy/zip_writer.h"
 
 #include <zlib.h>
 
 #include "support/error.h"
-#include "tools/tenon/zip_format.h"
+#include "tools/tenon/numpy/zip_format.h"
 
 namespace tenon::tool {
 

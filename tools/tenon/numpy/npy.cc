@@ -1,4 +1,4 @@
-#include "tools/tenon/npy.h"
+#include "tools/tenon/numpy/npy.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +10,7 @@
 #include "support/error.h"
 #include "support/output_file.h"
 #include "support/poll.h"
-#include "tools/tenon/npy_strings.h"
+#include "tools/tenon/numpy/npy_strings.h"
 
 namespace tenon::tool {
 namespace {

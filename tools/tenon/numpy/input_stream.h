@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "tools/tenon/byte_source.h"
+#include "tools/tenon/numpy/byte_source.h"
 
 namespace tenon::tool {
 

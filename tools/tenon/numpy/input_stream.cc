@@ -1,4 +1,4 @@
-#include "tools/tenon/input_stream.h"
+#include "tools/tenon/numpy/input_stream.h"
 
 #include <fcntl.h>
 #include <poll.h>
