@@ -11,6 +11,10 @@ using dim_terms::make_node;
 
 namespace {
 
+// Each argument is compared with each other one by a proof, which may take long, so only so many
+// are.
+constexpr size_t kMostCompared = 16;
+
 void flatten(DimKind kind, const Dim& d, std::vector<Dim>* out) {
   if (d.kind() == kind) {
     for (const Ref<const DimNode>& a : d.node().args) out->push_back(Dim(a));
@@ -25,7 +29,8 @@ void sort_unique(std::vector<Dim>* args) {
   args->erase(std::unique(args->begin(), args->end()), args->end());
 }
 
-// The minimum or maximum of the arguments: drops each that another one provably covers.
+// The minimum or maximum of the arguments: drops each that another one provably covers, unless
+// there are many.
 Dim extreme(DimKind kind, const Dim& a, const Dim& b) {
   if (a == b) return a;
   auto covers = [&](const Dim& x, const Dim& y) {
@@ -35,6 +40,7 @@ Dim extreme(DimKind kind, const Dim& a, const Dim& b) {
   flatten(kind, a, &args);
   flatten(kind, b, &args);
   sort_unique(&args);
+  if (args.size() > kMostCompared) return make_node(kind, args);
   for (size_t i = 0; i < args.size(); ++i) {
     bool covered = false;
     for (const Dim& k : kept) covered = covered || covers(k, args[i]);
@@ -78,6 +84,7 @@ Dim bcast(const Dim& a, const Dim& b) {
     if (auto lo = lower_bound(d); lo && *lo >= 2) return d;
   }
   std::erase_if(args, [](const Dim& d) { return d.is_const(1); });
+  if (args.size() > kMostCompared) return make_node(DimKind::kBcast, args);
   // Of sizes that are provably equal, keeps the shortest.
   std::vector<Dim> kept;
   for (const Dim& d : args) {

@@ -91,6 +91,14 @@ class Evaluator {
     return placed;
   }
   void release(const Buffer& b) { memory_.erase(&b); }
+  // From now on the output takes the place of the input, if they have the same size.
+  void overwrite(const Buffer& out, const Buffer& in) {
+    Memory& from = memory_.at(&in);
+    Memory& to = memory_.at(&out);
+    if (from.count != to.count) return;
+    to.own.assign(from.data, from.data + to.own.size());
+    from.data = to.data = to.own.data();
+  }
 
   Tensor take(const Buffer& b) {
     Memory& m = memory_.at(&b);
@@ -387,6 +395,22 @@ class Evaluator {
 
 }  // namespace
 
+namespace {
+
+// As many of the pairs as can be used at once.
+std::vector<InPlace> disjoint(const Array<InPlace>& pairs) {
+  std::vector<InPlace> out;
+  for (const InPlace& pair : pairs) {
+    const auto shares = [&](const InPlace& other) {
+      return pair.output() == other.output() || pair.input() == other.input();
+    };
+    if (std::ranges::none_of(out, shares)) out.push_back(pair);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<Tensor> evaluate(const Compute& compute, const std::vector<Tensor>& inputs,
                              const Symbols& symbols) {
   Evaluator e(symbols);
@@ -399,12 +423,29 @@ std::vector<Tensor> evaluate(const Compute& compute, const std::vector<Tensor>& 
 
 std::vector<Tensor> evaluate(const Kernel& kernel, const std::vector<Tensor>& inputs,
                              const Symbols& symbols) {
-  Evaluator e(symbols);
-  e.bind_inputs(kernel.inputs, inputs);
-  for (const auto& b : kernel.outputs) e.allocate(*b);
-  e.run(kernel.body);
-  std::vector<Tensor> out;
-  for (const auto& b : kernel.outputs) out.push_back(e.take(*b));
+  const auto results = [&](const std::vector<InPlace>& pairs) {
+    Evaluator e(symbols);
+    e.bind_inputs(kernel.inputs, inputs);
+    for (const auto& b : kernel.outputs) e.allocate(*b);
+    for (const InPlace& pair : pairs) {
+      e.overwrite(*kernel.outputs[static_cast<size_t>(pair.output())],
+                  *kernel.inputs[static_cast<size_t>(pair.input())]);
+    }
+    e.run(kernel.body);
+    std::vector<Tensor> out;
+    for (const auto& b : kernel.outputs) out.push_back(e.take(*b));
+    return out;
+  };
+  std::vector<Tensor> out = results({});
+  const std::vector<InPlace> pairs = disjoint(kernel.in_place);
+  if (pairs.empty()) return out;
+  const std::vector<Tensor> in_place = results(pairs);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto bytes = static_cast<size_t>(out[i].bytes());
+    if (bytes == 0 || std::memcmp(out[i].data(), in_place[i].data(), bytes) == 0) continue;
+    throw Error(ErrorKind::Internal, cat("kernel '", kernel.name, "' computes other values of ",
+                                         kernel.outputs[i]->name, " in place"));
+  }
   return out;
 }
 

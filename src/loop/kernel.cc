@@ -272,6 +272,10 @@ void check(const Kernel& kernel) {
                   pair.output() < static_cast<int64_t>(kernel.outputs.size()) &&
                   pair.input() < static_cast<int64_t>(kernel.inputs.size()),
               "an in-place pair names an output and an input");
+    const Buffer& out = *kernel.outputs[static_cast<size_t>(pair.output())];
+    const Buffer& in = *kernel.inputs[static_cast<size_t>(pair.input())];
+    c.require(out.dtype == in.dtype,
+              "an output has the element type of the input whose place it takes");
   }
   c.stmt(kernel.body, false, false);
 }

@@ -30,10 +30,12 @@ class RandomCompute {
     int count = 1 + pick(4);
     for (int i = 0; i < count; ++i) stages_.push_back(make_stage(i, i + 1 == count));
     outputs_.push_back(stages_.back()->out);
-    compute_ = compute_of(inputs_, stages_, outputs_);
-    for (size_t i = 0; i < inputs_.size(); ++i) {
+    const size_t states = state_shapes_.size();
+    for (size_t i = 0; i + states < inputs_.size(); ++i) {
       tensors_.push_back(random_tensor(f32, known_[i].shape, &rng_));
     }
+    for (const auto& shape : state_shapes_) tensors_.push_back(random_tensor(f32, shape, &rng_));
+    compute_ = compute_of(inputs_, stages_, outputs_);
   }
 
   const ComputeRef& compute() const { return compute_; }
@@ -128,6 +130,18 @@ class RandomCompute {
     return e;
   }
 
+  // An input that one stage reads, at the element that it writes: its result may overwrite it.
+  Ref<const Buffer> make_state(int number, const std::vector<Size>& sizes) {
+    std::vector<Dim> shape;
+    std::vector<int64_t>& known = state_shapes_.emplace_back();
+    for (const Size& s : sizes) {
+      shape.push_back(s.dim);
+      known.push_back(s.size);
+    }
+    inputs_.push_back(buffer(cat("h", number), f32, shape));
+    return inputs_.back();
+  }
+
   Ref<const Stage> make_stage(int number, bool last) {
     size_t before = known_.size();
     std::vector<Size> shape =
@@ -136,7 +150,7 @@ class RandomCompute {
       shape.clear();
       for (int r = pick(4); r > 0; --r) shape.push_back(dims_[static_cast<size_t>(pick(5))]);
     }
-    if (!last && pick(5) == 0) outputs_.push_back(nullptr);
+    if (!last && pick(3) == 0) outputs_.push_back(nullptr);
     bool is_output = !outputs_.empty() && !outputs_.back();
     int kind = pick(6);
     std::vector<Size> over;
@@ -164,7 +178,11 @@ class RandomCompute {
     std::vector<Size> all = shape;
     all.insert(all.end(), over.begin(), over.end());
     if (kind < 3) {
-      return map_stage(out, [&](const Indices& i) { return random_body(i, all, before); });
+      const bool updates_state = pick(2) == 0;
+      return map_stage(out, [&](const Indices& i) {
+        const ExprRef e = random_body(i, all, before);
+        return updates_state ? e + load(make_state(number, shape), Array<ExprRef>(i)) : e;
+      });
     }
     std::vector<Dim> extents;
     extents.reserve(over.size());
@@ -183,6 +201,7 @@ class RandomCompute {
   Symbols symbols_;
   std::vector<Known> known_;
   std::vector<Ref<const Buffer>> inputs_, outputs_;
+  std::vector<std::vector<int64_t>> state_shapes_;  // of the last inputs
   std::vector<Ref<const Stage>> stages_;
   ComputeRef compute_;
   std::vector<Tensor> tensors_;

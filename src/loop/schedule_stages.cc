@@ -134,6 +134,7 @@ class StageSchedule {
     auto same = [](const ExprRef& e) { return e; };
     Work w = work_of(s, {}, s.out, same);
 
+    std::unordered_set<const Buffer*> merged{s.out.get()};
     std::unordered_map<const Buffer*, ExprRef> value{{s.out.get(), cast(s.out->dtype, sum)}};
     std::vector<std::pair<Ref<const Buffer>, ExprRef>> results{{s.out, value[s.out.get()]}};
     size_t end = begin + 1;
@@ -148,7 +149,7 @@ class StageSchedule {
         axes[t.axes[k].get()] = s.axes[k];
       }
       for (const Load* l : loads_in(t.body)) {
-        if (!value.contains(l->buffer.get())) continue;
+        if (!merged.contains(l->buffer.get())) continue;
         reads = true;
         for (size_t k = 0; k < t.axes.size(); ++k) {
           // An axis of one element may be read at 0.
@@ -161,8 +162,10 @@ class StageSchedule {
         auto it = value.find(static_cast<const Load&>(*e).buffer.get());
         return it == value.end() ? e : it->second;
       });
-      value[t.out.get()] = rewrite(substitute(t.body, axes));
-      results.emplace_back(t.out, value[t.out.get()]);
+      const ExprRef body = rewrite(substitute(t.body, axes));
+      results.emplace_back(t.out, body);
+      merged.insert(t.out.get());
+      if (!may_overwrite_input(*t.out)) value[t.out.get()] = body;
     }
     std::vector<Work> after;
     std::unordered_set<const Buffer*> unwritten;
@@ -199,6 +202,14 @@ class StageSchedule {
     if (!nest) nest = schedule_contraction(std::move(w), sum, std::move(after), options_, true);
     if (nest) scratch_.insert(unwritten.begin(), unwritten.end());
     return {nest, end};
+  }
+
+  // Once such an output is stored, its body must not be computed again: the element that it reads
+  // may be gone. What follows loads the output.
+  bool may_overwrite_input(const Buffer& out) const {
+    return std::ranges::any_of(c_.in_place, [&](const InPlace& pair) {
+      return c_.outputs[static_cast<size_t>(pair.output())].get() == &out;
+    });
   }
 
   bool is_read_outside(const Buffer& b, size_t begin, size_t end) const {

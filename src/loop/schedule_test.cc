@@ -509,6 +509,28 @@ TEST(Schedule, MatrixProducts) {
   }
 }
 
+// The state's new value may overwrite the old one, so that what follows can't compute it again.
+TEST(Schedule, AStateThatAProductUpdatesInPlaceIsReadByWhatFollows) {
+  Agreement a;
+  auto x = buffer("x", f32, {n, k}), w = buffer("w", f32, {k, m}), h = buffer("h", f32, {n, m}),
+       p = buffer("p", f32, {n, m}), t = buffer("t", f32, {n, m}), u = buffer("u", f32, {n, m}),
+       v = buffer("v", f32, {n, m});
+  const ComputeRef c =
+      compute_of({x, w, h},
+                 {reduce_stage(p, Reduction::kSum, {k},
+                               [&](const Indices& i, const Indices& q) {
+                                 return at(x, {i[0], q[0]}) * at(w, {q[0], i[1]});
+                               }),
+                  map_stage(t, [&](const Indices& i) { return at(h, i) + at(p, i); }),
+                  map_stage(u, [&](const Indices& i) { return unary(UnaryOp::kTanh, at(t, i)); }),
+                  map_stage(v, [&](const Indices& i) { return at(u, i) * at(t, i) + at(p, i); })},
+                 {t, v});
+  ASSERT_EQ(c->in_place.to_vector(), std::vector{InPlace(0, 2)});
+  for (const int64_t rows : {1, 7}) {
+    a.check(c, {a.random({rows, 9}), a.random({9, 40}), a.random({rows, 40})}, 1e-4);
+  }
+}
+
 ComputeRef product(const Dim& rows, const Dim& depth, const Dim& columns) {
   auto x = buffer("x", f32, {rows, depth}), w = buffer("w", f32, {depth, columns}),
        y = buffer("y", f32, {rows, columns});

@@ -127,7 +127,7 @@ class FunctionTranslator {
   // The value of an operand, owned, and moved at a last use; or borrowed.
   Words take(vm::Arg operand, bool is_last);
   std::optional<std::pair<Kind, int64_t>> constant_number(vm::Arg operand) const;
-  // The payload of an integer, for instructions whose operand is no boolean in programs of the
+  // The payload of an integer, for instructions whose operand is not a boolean in programs of the
   // compiler's: the register's kind is known afterwards.
   llvm::Value* integer(vm::Arg operand);
   // The payload of either, whose register keeps its kind.

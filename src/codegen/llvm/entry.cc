@@ -59,8 +59,7 @@ class EntryWriter {
     for (const loop::InPlace& pair : kernel.in_place) {
       const Parameter& output = parameters_[static_cast<size_t>(pair.output() + inputs)];
       const Parameter& input = parameters_[static_cast<size_t>(pair.input())];
-      if (output.buffer->dtype.bytes() == input.buffer->dtype.bytes())
-        may_share_.emplace(output.index, input.index);
+      may_share_.emplace(output.index, input.index);
     }
   }
 

@@ -12,10 +12,15 @@ namespace {
 using namespace loop;  // NOLINT: for the kernels below
 
 constexpr int64_t kCount = 256;
-const std::vector<DataType> kDataTypes = {
-    boolean,    i2,        i4,       i8,  i16,  i32,      i64,        u2,
-    u4,         u8,        u16,      u32, u64,  f8e4m3fn, f8e4m3fnuz, f8e5m2,
-    f8e5m2fnuz, f8e8m0fnu, f4e2m1fn, f16, bf16, f32,      f64};
+// Those of tensors of numbers but complex ones, which are only moved.
+const std::vector<DataType> kDataTypes = [] {
+  std::vector<DataType> types = {
+#define TENON_DTYPE(identifier, ...) identifier,
+#include "tenon/dtypes.def"
+  };
+  std::erase_if(types, [](DataType t) { return t.is_complex() || t == string_elements; });
+  return types;
+}();
 
 // Types that are converted and compared but not computed with.
 bool is_stored(DataType t) {

@@ -53,9 +53,18 @@ TEST_F(Interrupt, StopsALoopOfAnySize) {
 TEST_F(Interrupt, StopsNests) {
   stops(serial(j, n, serial(i, m, turn)), 2, kForever);
   stops(serial(j, n, serial(i, m, turn)), kForever, 1);
-  stops(serial(j, n, serial(i, m, turn)), kForever, 0);  // without a store
   stops(serial(j, n, serial(i, index(7), turn)), kForever, 0);
   stops(serial(k, index(5000), serial(j, index(50'000), serial(i, index(50'000), turn))), 0, 0);
+}
+
+TEST_F(Interrupt, TurnsThatStoreNothingAreLeftOut) {
+  for (const StmtRef& nest :
+       {serial(j, n, serial(i, m, turn)),
+        serial(k, n, serial(j, n, both({serial(i, m, turn), serial(i, m, turn)})))}) {
+    const Outcome done = run(c, nest, kForever, 0, 1);
+    EXPECT_EQ(done.code, 0);
+    EXPECT_EQ(done.polls, 0);
+  }
 }
 
 // A turn whose work is in the value of a let, beside an inner loop that hardly runs.

@@ -114,7 +114,7 @@ void StatementWriter::return_failure(llvm::Value* code) {
 
 void StatementWriter::parallel_loop(const loop::For& loop) {
   llvm::Value* begin = expressions_.evaluate(*loop.begin).v;
-  llvm::Value* extent = expressions_.evaluate(*loop.extent).v;
+  llvm::Value* extent = turns_of(loop);
   ModuleWriter& m = f_.m;
   llvm::Function* function = m.called_function<vm::KernelBody>(cat(symbol_of(f_.kernel), ".task"));
   FunctionWriter task(m, f_.kernel, f_.size, function);
@@ -148,7 +148,7 @@ void StatementWriter::parallel_loop(const loop::For& loop) {
 
 void StatementWriter::team_loop(const loop::For& loop) {
   llvm::Value* begin = expressions_.evaluate(*loop.begin).v;
-  llvm::Value* extent = expressions_.evaluate(*loop.extent).v;
+  llvm::Value* extent = turns_of(loop);
   ModuleWriter& m = f_.m;
   // An older runtime doesn't have the function.
   llvm::Value* size = m.field(b_, m.i32, f_.env.runtime, offsetof(vm::KernelRuntime, size));

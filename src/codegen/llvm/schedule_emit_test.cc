@@ -279,6 +279,16 @@ void compare(unsigned first, unsigned end, const Target& target,
     }
     ASSERT_EQ(opened.call(std::string(kernel->name.view()), arguments), 0);
     for (size_t i = 0; i < found.size(); ++i) expect_close(found[i], expected[i], 1e-3);
+    if (!kernel->in_place.empty()) {
+      const auto input = static_cast<size_t>(kernel->in_place[0].input()),
+                 output = static_cast<size_t>(kernel->in_place[0].output());
+      const Tensor& x = r.inputs()[input];
+      found[output] =
+          Tensor::copy_of_bytes(x.shape(), x.dtype(), x.data(), static_cast<size_t>(x.bytes()));
+      arguments[input] = arguments[r.inputs().size() + output] = Any(found[output]);
+      ASSERT_EQ(opened.call(std::string(kernel->name.view()), arguments), 0);
+      for (size_t i = 0; i < found.size(); ++i) expect_close(found[i], expected[i], 1e-3);
+    }
     if (testing::Test::HasFatalFailure()) return;
   }
 }

@@ -41,6 +41,7 @@ StatementWriter::StatementWriter(FunctionWriter& f, Facts& facts, const AliasSco
       memory_(f, facts, alias),
       expressions_(f, facts, memory_),
       work_(f),
+      emptiness_(f.kernel.in_bounds),
       scratch_(reserve_scratch(f, facts, body)) {}
 
 void StatementWriter::statement(const loop::Stmt& s) {
@@ -155,8 +156,18 @@ void StatementWriter::for_loop(const loop::For& loop) {
     if (extent <= kMaxCopies / copies_) return unrolled_loop(loop, extent);
   }
   llvm::Value* begin = expressions_.evaluate(*loop.begin).v;
-  llvm::Value* extent = expressions_.evaluate(*loop.extent).v;
+  llvm::Value* extent = turns_of(loop);
   count(begin, extent, loop);
+}
+
+llvm::Value* StatementWriter::turns_of(const loop::For& loop) {
+  constexpr int64_t kShort = 1 << 16;  // so many turns for nothing take no time
+  llvm::Value* extent = expressions_.evaluate(*loop.extent).v;
+  const auto known = loop::as_int(loop.extent);
+  if (known && *known <= kShort) return extent;
+  const loop::ExprRef& acts = emptiness_.may_act(*loop.body);
+  if (loop::is_always_true(acts)) return extent;
+  return b_.CreateSelect(expressions_.evaluate(*acts).v, extent, b_.getInt64(0));
 }
 
 void StatementWriter::may_go_back(const loop::For& loop, llvm::Value* first, llvm::Value* count,

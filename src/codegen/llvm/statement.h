@@ -11,6 +11,7 @@
 #include "codegen/llvm/function.h"
 #include "codegen/llvm/interrupt.h"
 #include "codegen/llvm/memory.h"
+#include "loop/emptiness.h"
 
 namespace tenon::codegen {
 
@@ -42,6 +43,8 @@ class StatementWriter {
   void turns(llvm::Value* begin, llvm::Value* extent, const loop::For& loop, int64_t counted = 0);
   // The same in parts, between which the runtime may be polled; an iteration does `work`.
   void turns_in_parts(llvm::Value* begin, llvm::Value* extent, const loop::For& loop, int64_t work);
+  // How often the loop turns: not at all where its body would do nothing for any index.
+  llvm::Value* turns_of(const loop::For& loop);
   // Binds the variable and writes the body.
   void body(const loop::For& loop, Variable variable);
 
@@ -68,6 +71,7 @@ class StatementWriter {
   MemoryWriter memory_;
   ExpressionWriter expressions_;
   WorkCount work_;
+  loop::Emptiness emptiness_;
   std::unordered_map<const loop::Buffer*, llvm::Value*> scratch_;
   std::vector<const loop::Stmt*> enclosing_;
   bool has_team_ = false;  // whether threads stand by, if any are worth it
