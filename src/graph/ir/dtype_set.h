@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -17,19 +18,12 @@ constexpr DtypeSet operator|(DtypeSet a, DtypeSet b) {
 }
 
 // The type of each bit, from the lowest. A type without a bit is in no set but kAny.
-inline constexpr DataType kDtypes[] = {boolean,   i8,
-                                       i16,       i32,
-                                       i64,       u8,
-                                       u16,       u32,
-                                       u64,       f16,
-                                       bf16,      f32,
-                                       f64,       i2,
-                                       i4,        u2,
-                                       u4,        f4e2m1fn,
-                                       f8e4m3fn,  f8e4m3fnuz,
-                                       f8e5m2,    f8e5m2fnuz,
-                                       f8e8m0fnu, c64,
-                                       c128,      string_elements};
+inline constexpr DataType kDtypes[] = {
+#define TENON_DTYPE(identifier, ...) identifier,
+#include "tenon/dtypes.def"
+};
+
+static_assert(std::size(kDtypes) <= 32, "a set has a bit for each");
 
 // The set of one type; empty if no bit represents the type.
 constexpr DtypeSet only(DataType dtype) {

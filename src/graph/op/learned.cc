@@ -1,4 +1,4 @@
-// What models trained on tables compute that is no loop nest: ensembles of decision trees, and
+// What models trained on tables compute that isn't a loop nest: ensembles of decision trees, and
 // probabilities of classes from those of pairs. Packed functions of src/library/ml compute them.
 #include "library/signatures/learned.h"
 #include "graph/op/families.h"
@@ -63,7 +63,7 @@ void register_learned(OperatorTable& table) {
       "this one, b < 0 to leaf i = -1 - b, whose weights are those from leaves[i] up to "
       "leaves[i + 1], each for the output that 'targets' gives",
       infer_tree_ensemble, nullptr);
-  trees.no_sample = "random integers are no trees";
+  trees.no_sample = "random integers aren't trees";
   table.add(std::move(trees));
   table.add(packed("pairwise_coupling", "tenon.pairwise_coupling", {{"pairs", number}},
                    {{"classes", AttrKind::kInt, nullptr, "how many"}},

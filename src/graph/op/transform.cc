@@ -1,4 +1,4 @@
-// Algorithms on numbers that are no loop nests: Fourier transforms and determinants. Packed
+// Algorithms on numbers that aren't loop nests: Fourier transforms and determinants. Packed
 // functions of src/library/algorithms compute them.
 #include "graph/op/families.h"
 #include "graph/op/packed.h"

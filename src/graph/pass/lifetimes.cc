@@ -224,12 +224,42 @@ int64_t Lifetimes::common(int64_t a, int64_t b) const {
   return a;
 }
 
-int64_t Lifetimes::outside_loops(int64_t at, const Dim& bytes) const {
+namespace {
+
+// Whether the size has a value, short of overflow, whatever its symbols are.
+bool has_value(const DimNode& size) {
+  if (size.kind == DimKind::kBcast) return false;
+  if (size.kind == DimKind::kFloorDiv || size.kind == DimKind::kMod) {
+    const Dim divisor(size.args[1]);
+    if (!divisor.is_const() && lower_bound(divisor).value_or(0) < 1) return false;
+  }
+  return std::ranges::all_of(size.args, [](const auto& part) { return has_value(*part); });
+}
+
+// Whether a loop that doesn't turn may take that much: its size in bytes is neither large for small
+// tensors nor a product of many sizes.
+bool is_modest(const Dim& bytes) {
+  const auto at = [&](int64_t size) {
+    return evaluate(bytes, [size](std::string_view) { return std::optional(size); });
+  };
+  constexpr int64_t kMostOfOne = int64_t{16} << 20, kMostOfLarge = int64_t{1} << 40;
+  return at(1).value_or(INT64_MAX) <= kMostOfOne && at(1024).value_or(INT64_MAX) <= kMostOfLarge;
+}
+
+}  // namespace
+
+int64_t Lifetimes::outside_loops(int64_t at, const Dim& bytes, int64_t outermost) const {
+  const bool is_safe = bytes.is_const() ||
+                       (has_value(bytes.node()) && is_modest(bytes) && proves_nonnegative(bytes));
+  if (!is_safe) return at;
   SymbolSet symbols;
   collect_symbols(bytes, &symbols);
   int64_t out = at;
-  for (; at >= 0; at = scope(at).parent) {
-    if (!scope(at).loops) continue;
+  for (; at > outermost; at = scope(at).parent) {
+    if (!scope(at).loops) {
+      if (bytes.is_const()) continue;
+      return out;  // an arm of a branch, which may not be taken
+    }
     for (const std::string& symbol : symbols) {
       const auto bound = symbols_.find(symbol);
       if (bound == symbols_.end() || bound->second.at >= scope(at).begin ||
@@ -240,6 +270,23 @@ int64_t Lifetimes::outside_loops(int64_t at, const Dim& bytes) const {
     out = scope(at).parent;
   }
   return out;
+}
+
+int64_t Lifetimes::child(int64_t outer, int64_t inner) const {
+  while (scope(inner).parent != outer) inner = scope(inner).parent;
+  return inner;
+}
+
+bool StorageHome::add(const PlannedValue& value) {
+  const int64_t outside = lifetimes_.outside_loops(value.scope, value.bytes, outermost_);
+  scope_ = scope_ < 0 ? outside : lifetimes_.common(scope_, outside);
+  if (!first_ || value.life.first < first_->life.first) first_ = &value;
+  return outside != value.scope;
+}
+
+const Binding* StorageHome::before() const {
+  const Binding* entry = lifetimes_.entry(scope_, first_->scope);
+  return entry ? entry : first_->binding;
 }
 
 const Binding* Lifetimes::entry(int64_t outer, int64_t inner) const {

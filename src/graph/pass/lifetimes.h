@@ -48,14 +48,16 @@ class Lifetimes {
 
   const std::vector<PlannedValue>& values() const { return values_; }
   const PlannedScope& scope(int64_t at) const { return scopes_[static_cast<size_t>(at)]; }
-  // The number of the last binding.
-  int64_t last() const { return next_ - 1; }
   // Whether `outer` is `inner` or around it.
   bool encloses(int64_t outer, int64_t inner) const;
   int64_t common(int64_t a, int64_t b) const;
-  // The scope outside of all loops around `scope` in which the size's symbols are known before the
-  // loop; `scope` itself if there is none.
-  int64_t outside_loops(int64_t scope, const Dim& bytes) const;
+  // Where to allocate a storage of this size that is used in `scope`: in the outermost scope, but
+  // not outside of `outermost`, that only loops lie between. They may not turn at all, so a
+  // symbolic size must be modest, have a value for any values of its symbols, and be needed by
+  // every turn; its symbols must be known before the loops.
+  int64_t outside_loops(int64_t scope, const Dim& bytes, int64_t outermost) const;
+  // The scope directly in `outer` that is `inner` or around it.
+  int64_t child(int64_t outer, int64_t inner) const;
   // The binding of `outer` that has `inner` in a block of its own; null if they are the same.
   const Binding* entry(int64_t outer, int64_t inner) const;
 
@@ -89,6 +91,25 @@ class Lifetimes {
   };
   std::vector<Use> uses_;
   int64_t next_ = 0;
+};
+
+// Where a storage is allocated that values in several blocks use: in the innermost block around
+// them, but outside of loops within the block `outermost`, before the first of them.
+class StorageHome {
+ public:
+  StorageHome(const Lifetimes& lifetimes, int64_t outermost)
+      : lifetimes_(lifetimes), outermost_(outermost) {}
+
+  // Returns whether the value's storage is allocated outside of a loop around it.
+  bool add(const PlannedValue& value);
+  int64_t scope() const { return scope_; }
+  const Binding* before() const;
+
+ private:
+  const Lifetimes& lifetimes_;
+  const int64_t outermost_;
+  int64_t scope_ = -1;
+  const PlannedValue* first_ = nullptr;
 };
 
 }  // namespace tenon::graph

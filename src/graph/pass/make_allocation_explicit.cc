@@ -84,8 +84,8 @@ class Overwrites {
               const std::unordered_map<const Var*, Own>& own) {
     const std::vector<TypeRef> types = result_types(var->type);
     std::vector<bool> used(call.args.size());
-    for (const auto& pair : module_->kernels.at(call.callee)->in_place) {
-      const auto out = static_cast<size_t>(pair[0]), in = static_cast<size_t>(pair[1]);
+    for (const loop::InPlace& pair : module_->kernels.at(call.callee)->in_place) {
+      const auto out = static_cast<size_t>(pair.output()), in = static_cast<size_t>(pair.input());
       const Operand& operand = call.args[in];
       auto it = own.find(operand.as<Var>());
       if (it == own.end() || it->second.held || used[in] || taken_.contains({var.get(), out}) ||

@@ -14,11 +14,8 @@ namespace tenon::graph {
 
 struct PassContext {
   loop::TargetFacts target;  // the lowest CPU that code is made for
-  // The options of these names (driver/options.def).
-  int level = 0;
-  int64_t fold_limit = 0;
-  bool direct_convolutions = false;
-  int inter_op = 1;                // above 1, calls are grouped
+#define TENON_PASS_OPTION(type, name) type name = {};
+#include "graph/pass/pass_options.def"
   Evaluator* evaluator = nullptr;  // null: no folding
   std::vector<Offer*> offers;      // in order of preference
 

@@ -297,8 +297,9 @@ class Verifier {
       for (size_t in = 0; in < inputs; ++in) {
         for (size_t place : use(call.args[in])) {
           if (!written.contains(place)) continue;
-          const auto said = [&](const Array<int64_t>& pair) {
-            return pair[0] == static_cast<int64_t>(out) && pair[1] == static_cast<int64_t>(in);
+          const auto said = [&](const loop::InPlace& pair) {
+            return pair.output() == static_cast<int64_t>(out) &&
+                   pair.input() == static_cast<int64_t>(in);
           };
           TENON_ASSERT(std::any_of(kernel.in_place.begin(), kernel.in_place.end(), said),
                        "memory plan of '", name_, "': kernel '", call.callee, "' overwrites %",
