@@ -287,10 +287,10 @@ TEST(Shape, CountsElementsWithoutOverflow) {
 }
 
 TEST(DataType, HasNamesBothWays) {
-  for (auto t : {f16, f32, f64, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean, c64, c128}) {
-    EXPECT_EQ(parse_dtype(to_text(t)), t);
-  }
-  EXPECT_EQ(to_text(f32), "f32");
+#define TENON_DTYPE(identifier, name, ...) \
+  EXPECT_EQ(to_text(identifier), name);    \
+  EXPECT_EQ(parse_dtype(name), identifier);
+#include "tenon/dtypes.def"
   EXPECT_EQ(parse_dtype("float32"), f32);
   EXPECT_EQ(parse_dtype("complex128"), c128);
   EXPECT_EQ(parse_dtype("float32x4"), DataType(kDLFloat, 32, 4));

@@ -55,29 +55,16 @@ struct DataType {
 };
 static_assert(sizeof(DataType) == sizeof(DLDataType));
 
-inline constexpr DataType f16{kDLFloat, 16}, f32{kDLFloat, 32}, f64{kDLFloat, 64},
-    bf16{kDLBfloat, 16};
-// Named by their bits of exponent and fraction: fn has no infinities, uz no negative zero.
-inline constexpr DataType f8e4m3fn{kDLFloat8_e4m3fn, 8}, f8e4m3fnuz{kDLFloat8_e4m3fnuz, 8},
-    f8e5m2{kDLFloat8_e5m2, 8}, f8e5m2fnuz{kDLFloat8_e5m2fnuz, 8}, f8e8m0fnu{kDLFloat8_e8m0fnu, 8},
-    f4e2m1fn{kDLFloat4_e2m1fn, 4};
-// The real part, then the imaginary part: two f32 or two f64.
-inline constexpr DataType c64{kDLComplex, 64}, c128{kDLComplex, 128};
+// The byte of a bool is 0 or 1. `string_elements` are those of string tensors
+// (object/string_tensor.h): is_tensor_dtype (object/tensor.h) is false.
+#define TENON_DTYPE(identifier, name, code, bits) inline constexpr DataType identifier{code, bits};
+#include "tenon/dtypes.def"
+inline constexpr std::string_view kStringElements = "string";  // the name of string_elements
+
 // The type of the two parts of complex numbers; other types themselves.
 constexpr DataType part_of(DataType dtype) {
   return dtype.is_complex() ? DataType(kDLFloat, dtype.bits / 2) : dtype;
 }
-// A byte per element, with its value as an i8 or u8.
-inline constexpr DataType i2{kDLInt, 2}, i4{kDLInt, 4}, u2{kDLUInt, 2}, u4{kDLUInt, 4};
-inline constexpr DataType i8{kDLInt, 8}, i16{kDLInt, 16}, i32{kDLInt, 32}, i64{kDLInt, 64};
-inline constexpr DataType u8{kDLUInt, 8}, u16{kDLUInt, 16}, u32{kDLUInt, 32}, u64{kDLUInt, 64};
-inline constexpr DataType boolean{kDLBool, 8};  // one byte, 0 or 1; written "bool"
-
-// Of a string tensor (object/string_tensor.h), which isn't a tensor of numbers: DLPack knows it
-// only as a handle, and is_tensor_dtype (object/tensor.h) is false.
-inline constexpr DataType string_elements{kDLOpaqueHandle, 64};
-inline constexpr std::string_view kStringElements = "string";  // its name
-
 // The element types that a tensor of numbers may have, in words.
 inline constexpr std::string_view kTensorDtypes =
     "bool, i2 to i64, u2 to u64, f4e2m1fn, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, "

@@ -26,8 +26,9 @@ double power_of_2(int exponent) {
   return std::bit_cast<double>(static_cast<uint64_t>(exponent + kBias) << kBits);
 }
 
-// Of bits that are no infinity and no NaN. As those of a double whose exponent has the format's
-// bias, they are multiplied by what the biases differ; that makes subnormal numbers right, too.
+// Of bits that are neither an infinity nor a NaN. As those of a double whose exponent has the
+// format's bias, they are multiplied by what the biases differ; that makes subnormal numbers right,
+// too.
 double magnitude_of(const FloatFormat& format, uint16_t bits) {
   if (format.special == FloatFormat::kPowers) return power_of_2(bits - format.bias);
   const uint64_t wide = uint64_t{bits} << (kBits - format.fraction_bits);
@@ -67,7 +68,7 @@ double round_to(const FloatFormat& format, double x) {
 
 const FloatFormat& format_of(DataType dtype) {
   const auto* at = std::ranges::find(kFormats, dtype, &FloatFormat::dtype);
-  TENON_ASSERT(at != std::end(kFormats), to_text(dtype), " is no narrow float");
+  TENON_ASSERT(at != std::end(kFormats), to_text(dtype), " isn't a narrow float");
   return *at;
 }
 

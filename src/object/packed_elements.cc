@@ -7,7 +7,7 @@ namespace tenon {
 Tensor unpack_elements(std::span<const uint8_t> bytes, std::span<const int64_t> shape,
                        DataType dtype) {
   Tensor out = Tensor::empty(shape, dtype);
-  // The bits of a float are no number to be extended.
+  // The bits of a float aren't a number to be extended.
   const DataType number(dtype.is_signed_int() ? kDLInt : kDLUInt, dtype.bits);
   const size_t per_byte = 8u / dtype.bits;
   auto* to = out.data_as<uint8_t>();

@@ -25,7 +25,7 @@ struct Type {
   std::vector<Type> parts;
   std::optional<int> rank = {};  ///< of a tensor, if the type states it
 
-  /// Throws DamagedError for a text that is no type.
+  /// Throws DamagedError for a text that is not a type.
   static Type parse(std::string_view text);
 };
 
@@ -41,7 +41,7 @@ struct TypeDefinition {
   std::vector<std::string> params;
   std::vector<Constructor> constructors;
 
-  /// Throws DamagedError for a text that is no definition.
+  /// Throws DamagedError for a text that is not a definition.
   static TypeDefinition parse(std::string_view text);
   /// The types of a constructor's fields in values of `type`, which has arguments for the
   /// parameters. A data type may contain itself with larger arguments: throws UnsupportedError
@@ -58,32 +58,8 @@ inline std::optional<DLDataType> element_type(std::string_view name) {
     DLDataType dtype;
   };
   static constexpr Row kRows[] = {
-      {"bool", {kDLBool, 8, 1}},
-      {"i8", {kDLInt, 8, 1}},
-      {"i16", {kDLInt, 16, 1}},
-      {"i32", {kDLInt, 32, 1}},
-      {"i64", {kDLInt, 64, 1}},
-      {"u8", {kDLUInt, 8, 1}},
-      {"u16", {kDLUInt, 16, 1}},
-      {"u32", {kDLUInt, 32, 1}},
-      {"u64", {kDLUInt, 64, 1}},
-      {"f16", {kDLFloat, 16, 1}},
-      {"bf16", {kDLBfloat, 16, 1}},
-      {"f32", {kDLFloat, 32, 1}},
-      {"f64", {kDLFloat, 64, 1}},
-      {"i2", {kDLInt, 2, 1}},
-      {"i4", {kDLInt, 4, 1}},
-      {"u2", {kDLUInt, 2, 1}},
-      {"u4", {kDLUInt, 4, 1}},
-      {"f4e2m1fn", {kDLFloat4_e2m1fn, 4, 1}},
-      {"f8e4m3fn", {kDLFloat8_e4m3fn, 8, 1}},
-      {"f8e4m3fnuz", {kDLFloat8_e4m3fnuz, 8, 1}},
-      {"f8e5m2", {kDLFloat8_e5m2, 8, 1}},
-      {"f8e5m2fnuz", {kDLFloat8_e5m2fnuz, 8, 1}},
-      {"f8e8m0fnu", {kDLFloat8_e8m0fnu, 8, 1}},
-      {"c64", {kDLComplex, 64, 1}},
-      {"c128", {kDLComplex, 128, 1}},
-      {"string", {kDLOpaqueHandle, 64, 1}},  // of tensors only
+#define TENON_DTYPE(identifier, name, code, bits) {name, {code, bits, 1}},
+#include "tenon/dtypes.def"
   };
   const auto row = std::ranges::find(kRows, name, &Row::name);
   return row == std::end(kRows) ? std::nullopt : std::optional(row->dtype);
