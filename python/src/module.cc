@@ -17,11 +17,11 @@ nb::object find(const nb::str& name) {
   return to_python(std::move(out));
 }
 
-void register_function(const nb::str& name, nb::handle callable, bool replace) {
+void register_function(const nb::str& name, nb::handle callable, bool replace, bool for_files) {
   const Value function = to_value(callable);
   if (function.type_index() != TENON_FUNCTION) throw nb::type_error("not a function");
-  check(
-      tenon_function_register(name_of(name).c_str(), function.get(), replace ? TENON_REPLACE : 0));
+  const int32_t flags = (replace ? TENON_REPLACE : 0) | (for_files ? TENON_FOR_FILES : 0);
+  check(tenon_function_register(name_of(name).c_str(), function.get(), flags));
 }
 
 void load_library(const nb::str& given, const nb::list& given_folders) {
@@ -79,8 +79,9 @@ NB_MODULE(_tenon, m) {
 #undef TENON_CONSTANT
   m.def("find", &find, nb::arg("name"), nb::sig("def find(name: str) -> Function"));
   m.def("register", &register_function, nb::arg("name"), nb::arg("function"), nb::arg("replace"),
+        nb::arg("for_files") = false,
         nb::sig("def register(name: str, function: collections.abc.Callable[..., typing.Any] | "
-                "Function, replace: bool) -> None"));
+                "Function, replace: bool, for_files: bool = False) -> None"));
   m.def("load_library", &load_library, nb::arg("name"), nb::arg("folders"),
         nb::sig("def load_library(name: str, folders: list[str]) -> None"));
 }

@@ -212,7 +212,7 @@ Tensor of_bytes(std::tuple<uint8_t, uint8_t, uint16_t> type, nb::handle shape, n
   for (nb::handle size : nb::borrow<nb::sequence>(shape)) {
     int64_t n = 0;
     if (!nb::try_cast(size, n))
-      throw nb::value_error("the pickled tensor is damaged: a size is no integer");
+      throw nb::value_error("the pickled tensor is damaged: a size is not an integer");
     sizes.push_back(n);
   }
   Value value;

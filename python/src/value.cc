@@ -118,7 +118,7 @@ PyObject* shape_class() {
   return attribute_of("tenon._values", "Shape", known);
 }
 
-// Of an object that is no tensor.
+// Of an object that isn't a tensor.
 Value value_of_other(nb::handle object, const Expected& expected) {
   PyObject* const o = object.ptr();
   const bool wants_tensor = expected.kind == TENON_TENSOR;

@@ -150,7 +150,8 @@ class Executable(_Functions):
         """Executables come from ``tenon.compile`` and ``tenon.load``."""
         self._program = program
         self._name = name
-        self._loaded_with = untrusted, weights  # for pickles
+        self._untrusted = untrusted
+        self._weights = weights  # for pickles
         super().__init__(lambda name: program.function(name, Limits()._arguments()))
         self._lock = threading.Lock()
         self._machine: VirtualMachine | None = None  # of submitted calls
@@ -183,6 +184,11 @@ class Executable(_Functions):
             machine = self._machine
         if machine is not None:
             machine.cancel()
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether it was loaded as a file from an untrusted sender, whose native code doesn't run."""
+        return self._untrusted
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -241,9 +247,18 @@ class Executable(_Functions):
     ) -> None:
         """Writes the file, whole or not at all: a ``.tnx`` file, or the shared object of ``compile(shared=True)``.
 
+        A program that was loaded as untrusted isn't written: its file has its sender's native code, which a later
+        ``tenon.load`` would run.
+
         With ``external_weights``, large constants go to that file (safetensors) instead, which several programs can
         share: ``tenon.load(path, weights=external_weights)``.
         """
+        if self.untrusted:
+            raise _errors.usage(
+                "a program that was loaded as untrusted can't be saved",
+                found="a file with its sender's native code, which only an untrusted load leaves out",
+                help="keep the sender's file, and load it with untrusted=True each time",
+            )
         file = self._program.file()
         if external_weights is not None:
             if os.path.realpath(path) == os.path.realpath(external_weights):
@@ -252,15 +267,15 @@ class Executable(_Functions):
         _files.write_whole(path, file)
 
     def to_bytes(self) -> bytes:
-        """The bytes of the file that ``save`` writes."""
+        """The bytes of its file, with native code also of one that was loaded as untrusted."""
         return bytes(self._program.file())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_bytes, (self.to_bytes(), self._name, *self._loaded_with)
+        return _from_bytes, (self.to_bytes(), self._name, self._untrusted, self._weights)
 
     def __repr__(self) -> str:
         lines = [f"  {name}{signature}" for name, signature in self._signatures()]
-        return "\n".join(["<tenon.Executable", *lines]) + ">"
+        return "\n".join(["<tenon.Executable" + (", untrusted" if self.untrusted else ""), *lines]) + ">"
 
     def _repr_html_(self) -> str:
         from ._html import table
@@ -360,6 +375,11 @@ def load(
     functions that the file calls. ``name`` stands for the program in errors, by default its path. ``deadline`` (seconds)
     and ``memory`` (bytes, by default the machine's) limit the loading.
     """
+    if untrusted not in (True, False):
+        raise TypeError(f"untrusted is True or False; found {untrusted!r}")
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"name is a str; found {type(name).__name__}")
+    untrusted = bool(untrusted)  # also NumPy's
     if untrusted:
         _compiler._load()  # it compiles the kernels
     if custom is not None:
@@ -395,8 +415,10 @@ def load(
 
 def _weights_of(weights: Mapping[str, Any] | str | os.PathLike[str], limits: dict[str, int]) -> dict[str, Any]:
     """The tensors by name of a mapping, of a weight file or of an .npz file."""
-    if not isinstance(weights, (str, os.PathLike)):
+    if isinstance(weights, Mapping):
         return dict(weights)
+    if not isinstance(weights, (str, os.PathLike)):
+        raise TypeError(f"weights is a dict of tensors, or a file's path; found {type(weights).__name__}")
     if _beginning(weights, 2) == b"PK":  # a zip archive, as .npz files are
         from . import _npz
 

@@ -10,8 +10,13 @@ from ._errors import UsageError
 from ._tenon import Function
 
 
-def register_func(name: str, function: Callable[..., Any] | None = None, *, override: bool = False) -> Any:
+def register_func(
+    name: str, function: Callable[..., Any] | None = None, *, override: bool = False, for_files: bool = False
+) -> Any:
     """Registers a Python function under a name, for programs to call; also as a decorator.
+
+    Files that are loaded as untrusted may call it only if ``for_files`` says so: it must then check every argument, of
+    which nothing but the number is certain.
 
     Arguments arrive as numbers, strings, ``tenon.Tensor``s and so on. A tensor is valid as long as it is kept, but
     its elements may only be read. An exception ends the call and comes out of it as itself.
@@ -25,7 +30,7 @@ def register_func(name: str, function: Callable[..., Any] | None = None, *, over
         raise TypeError('a function is registered under a name: @tenon.register_func("my.name")')
 
     def register(f: Callable[..., Any]) -> Callable[..., Any]:
-        _tenon.register(name, f, override)
+        _tenon.register(name, f, replace=override, for_files=for_files)
         return f
 
     return register if function is None else register(function)

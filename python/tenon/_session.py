@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import _compiler, _tenon
+from . import _compiler, _errors, _tenon
 from ._compile import compile
 from ._executable import Executable, Parameter, VirtualMachine, _is_executable, load
 
@@ -214,15 +214,19 @@ class InferenceSession:
         provider_options: Sequence[Mapping[str, Any]] | None = None,
         **options: Any,
     ) -> None:
-        """``path_or_bytes`` is what ``tenon.compile`` takes, with its options, an executable's file (a path or bytes; the
-        content decides) or an ``Executable``. An input for which an ONNX model has an initializer is a constant, and
+        """``path_or_bytes`` is what ``tenon.compile`` takes, with its options, an ``Executable``, or a file of one, with
+        the options of ``tenon.load``. Such a file may hold native code, which a model can't, so its name must end with
+        .tnx or .so unless ``untrusted`` says how to load it. An input for which an ONNX model has an initializer is a constant, and
         can't be overridden in ``run``.
 
         ``sess_options`` are ``tenon.SessionOptions`` or ONNX Runtime's, ``providers`` must include CPUExecutionProvider,
         and ``provider_options`` change nothing.
         """
         _require_cpu(providers)
-        compiled = isinstance(path_or_bytes, Executable) or _is_executable(path_or_bytes)
+        is_file = _is_executable(path_or_bytes)
+        if is_file and "untrusted" not in options:
+            _require_executables_name(path_or_bytes)
+        compiled = is_file or isinstance(path_or_bytes, Executable)
         if compiled and getattr(sess_options, "_dims", None):
             raise ValueError("a compiled model's sizes are fixed when it is compiled: give them to tenon.compile(dims=...)")
         if compiled and _level(sess_options) is not None:
@@ -310,6 +314,17 @@ class InferenceSession:
         near = difflib.get_close_matches(name, self._input_names, 1)
         hint = f"did you mean {near[0]}?" if near else f"the inputs are: {', '.join(n.name for n in self._inputs)}"
         return ValueError(f"no input is named {name}; {hint}")
+
+
+def _require_executables_name(file: Any) -> None:
+    """Code that was written for ONNX Runtime passes on what is only data there, such as an upload."""
+    name = "the model" if isinstance(file, (bytes, bytearray, memoryview)) else os.fsdecode(file)
+    if not name.endswith((".tnx", ".so")):
+        raise _errors.usage(
+            f"{name} is an executable, which may hold native code",
+            expected="a model; or an executable whose name ends with .tnx or .so",
+            help="pass untrusted=True to run none of its native code, or tenon.load(...) if you trust its sender",
+        )
 
 
 def _require_cpu(providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None) -> None:

@@ -334,7 +334,7 @@ class _Part:
     """A graph that Dynamo traced, as a module to export for arguments like those given.
 
     Where sizes change from call to call, Dynamo passes them as further inputs. Here, the tensors that have those sizes
-    stand for them: ``kept`` are the indices of the inputs that remain. An integer that is no tensor's size remains one.
+    stand for them: ``kept`` are the indices of the inputs that remain. An integer that isn't a tensor's size remains one.
     """
 
     def __init__(self, graph: Any, known: Sequence[Any], arguments: Sequence[Any]) -> None:

@@ -37,7 +37,7 @@ class DType(str):
             return str.__eq__(self, other)
         try:
             return bool(numpy.dtype(other).name == str(self))
-        except TypeError:  # a type that is no dtype
+        except TypeError:  # a type that isn't a dtype
             return False
 
     def __ne__(self, other: object) -> bool:

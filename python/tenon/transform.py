@@ -81,7 +81,7 @@ def _names(passes: Iterable[str | ModulePass] | str | ModulePass) -> list[str]:
             continue
         if callable(p):
             raise TypeError(
-                f"{getattr(p, '__name__', repr(p))} is no pass: make it one with the decorator tenon.transform.module_pass"
+                f"{getattr(p, '__name__', repr(p))} isn't a pass: make it one with the decorator tenon.transform.module_pass"
             )
         raise TypeError(f"a pass is a name or a tenon.transform.ModulePass, not {p!r}")
     return [p if isinstance(p, str) else p.name for p in listed]

@@ -135,7 +135,13 @@ def test_an_untrusted_file_is_compiled_anew(x, tmp_path):
     module = tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { relu(%x) }")
     path = tmp_path / "relu.tnx"
     tenon.compile(module, keep_computes=True).save(path)
-    assert tenon.load(path, untrusted=True)(-x).tolist() == [0, 0, 0, 0]
+    strict = tenon.load(path, untrusted=True)
+    assert strict(-x).tolist() == [0, 0, 0, 0]
+    assert strict.untrusted and repr(strict).startswith("<tenon.Executable, untrusted\n")
+    with pytest.raises(tenon.UsageError, match="loaded as untrusted can't be saved"):
+        strict.save(tmp_path / "again.tnx")
+    assert not (tmp_path / "again.tnx").exists()
+    assert not tenon.load(path).untrusted
     tenon.compile(module).save(path)
     with pytest.raises(tenon.UnsupportedError, match="untrusted"):
         tenon.load(path, untrusted=True)
@@ -400,6 +406,35 @@ def test_a_pool_of_processes_calls_an_executable(add, x):
     assert [y.tolist() for y in results] == [[0, 2, 4, 6]] * 2
 
 
+def test_untrusted_files_call_functions_that_are_for_files(tmp_path):
+    tenon.register_func("test.for_files", lambda n: n + 1, for_files=True)
+    tenon.register_func("test.not_for_files", lambda n: n + 1)
+    for name, refused in (("test.for_files", False), ("test.not_for_files", True)):
+        text = f'fn @main(%n: i64) -> i64 {{\n  packed "{name}"(%n) -> i64\n}}'
+        data = tenon.compile(tenon.ir.parse(text)).to_bytes()
+        if refused:
+            with pytest.raises(tenon.UnsupportedError, match="functions that untrusted files may not call"):
+                tenon.load(data, untrusted=True)
+        else:
+            assert tenon.load(data, untrusted=True)(41) == 42
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"untrusted": None}, "untrusted is True or False; found None"),
+        ({"untrusted": "yes"}, "untrusted is True or False; found 'yes'"),
+        ({"weights": 5}, "weights is a dict of tensors, or a file's path; found int"),
+        ({"name": 5}, "name is a str; found int"),
+    ],
+)
+def test_load_says_what_its_options_are(add, options, message):
+    with pytest.raises(TypeError, match=message):
+        tenon.load(add.to_bytes(), **options)
+    ones = np.ones(2, "float32")
+    assert tenon.load(add.to_bytes(), untrusted=np.False_)(ones, ones).tolist() == [2, 2]
+
+
 def test_an_untrusted_file_names_the_option_that_it_lacks(add):
     with pytest.raises(tenon.UnsupportedError) as caught:
         tenon.load(add.to_bytes(), untrusted=True)
@@ -455,7 +490,7 @@ def test_pickles_keep_how_a_file_was_loaded():
     text = "fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { add(%x, %x) }"
     exe = tenon.compile(tenon.ir.parse(text), keep_computes=True)
     strict = tenon.load(exe.to_bytes(), untrusted=True)
-    assert pickle.loads(pickle.dumps(strict))._loaded_with[0]
+    assert pickle.loads(pickle.dumps(strict)).untrusted
     assert pickle.loads(pickle.dumps(strict))(np.ones(2, "float32")).tolist() == [2, 2]
 
 

@@ -49,6 +49,23 @@ def test_an_error_tells_programs_what_stopped_the_call(forever, add):
     with pytest.raises(tenon.ExecutionError) as caught:
         tenon.VirtualMachine(add, limits=tenon.Limits(memory=1000))["main"](*[np.ones(10000, "float32")] * 2)
     assert caught.value.stopped_by == "memory"
+    # However much is asked for, of the machine or by a kernel for itself.
+    text = """
+    kernel @wide(%x: tensor[n; i64]) -> (%y: tensor[n; i64]) {
+      scratch %s: tensor[10000000000000000*n; i64]
+      for %i from 0 count dim(n) {
+        %s[%i] = %x[%i]
+        %y[%i] = %s[%i]
+      }
+    }
+    fn @full(%n: i64 = [n]) -> tensor[n; f32] { full(f32(1), shape=[n]) }
+    fn @scratch(%x: tensor[n; i64]) -> tensor[n; i64] { kernel @wide(%x) }
+    """
+    vm = tenon.VirtualMachine(tenon.compile(tenon.ir.parse(text)), limits=tenon.Limits(memory=100 << 20))
+    for function, argument in [("full", 1 << 34), ("full", 1 << 48), ("scratch", np.ones(1, "int64"))]:
+        with pytest.raises(tenon.ExecutionError, match="memory limit") as caught:
+            vm[function](argument)
+        assert caught.value.stopped_by == "memory"
     with pytest.raises(tenon.ExecutionError) as caught:
         tenon.compile(tenon.ir.parse("fn @main(%x: i64) -> i64 { %x }"), deadline=0.0)
     assert caught.value.stopped_by == "deadline"

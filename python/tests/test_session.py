@@ -20,12 +20,13 @@ def check(session, x):
 def test_models_and_compiled_files_are_taken_as_paths_and_bytes(relu_model, x, tmp_path):
     exe = tenon.compile(relu_model)
     (tmp_path / "m").write_bytes(relu_model.SerializeToString())
-    exe.save(tmp_path / "x")
+    exe.save(tmp_path / "x.tnx")
     shared = tenon.compile(relu_model, shared=True)
     shared.save(tmp_path / "x.so")
-    models = [tmp_path / "m", tmp_path / "x", tmp_path / "x.so", relu_model.SerializeToString()]
-    for model in (*models, exe.to_bytes(), shared.to_bytes(), exe):
-        session = tenon.InferenceSession(model)
+    models = [tmp_path / "m", tmp_path / "x.tnx", tmp_path / "x.so", relu_model.SerializeToString(), exe]
+    sessions = [tenon.InferenceSession(model) for model in models]
+    sessions += [tenon.InferenceSession(e.to_bytes(), untrusted=False) for e in (exe, shared)]
+    for session in sessions:
         check(session, x)
         assert session.run([], {"x": x})[0].shape == session.run(["y"], {"x": x}, None)[0].shape
     with pytest.raises(ValueError, match="no output is named z; the outputs are: y"):
@@ -136,13 +137,31 @@ def test_a_session_describes_its_model(relu_model):
     assert dataclasses.astuple(session.get_outputs()[0]) == ("y", "tensor(float)", ["batch", 3])
 
 
+def test_native_code_is_not_taken_for_a_model(relu_model, x, tmp_path):
+    exe = tenon.compile(relu_model, keep_computes=True)
+    shared = tenon.compile(relu_model, shared=True)
+    for name in ("model.onnx", "upload"):
+        for e in (exe, shared):
+            e.save(tmp_path / name)
+            for file in (tmp_path / name, e.to_bytes()):
+                with pytest.raises(tenon.UsageError, match="is an executable, which may hold native code") as error:
+                    tenon.InferenceSession(file, providers=["CPUExecutionProvider"])
+                assert "untrusted=True" in error.value.help
+    with pytest.raises(tenon.UsageError, match="is not what its name says"):
+        exe.save(tmp_path / "model.onnx")
+        tenon.compile(tmp_path / "model.onnx")
+    check(tenon.InferenceSession(exe.to_bytes(), untrusted=True), x)
+    with pytest.raises(tenon.UnsupportedError, match="untrusted"):
+        tenon.InferenceSession(shared.to_bytes(), untrusted=True)
+
+
 def test_settings_that_come_too_late_are_refused(relu_model):
     exe = tenon.compile(relu_model)
     options = tenon.SessionOptions()
     options.add_free_dimension_override_by_name("n", 1)
     for model in (exe, exe.to_bytes()):
         with pytest.raises(ValueError, match="sizes are fixed when it is compiled"):
-            tenon.InferenceSession(model, options)
+            tenon.InferenceSession(model, options, **({} if model is exe else {"untrusted": False}))
     with pytest.raises(TypeError, match="takes no options; found level"):
         tenon.InferenceSession(exe, level=3)
 

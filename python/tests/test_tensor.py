@@ -462,7 +462,7 @@ def test_a_damaged_pickle_is_refused():
         with pytest.raises(ValueError, match="the pickled tensor is damaged"):
             tenon._tenon.tensor_of(float32, (3,), bytes(size))
     for shape in ((2.5,), (1 << 63,), "ab"):
-        with pytest.raises(ValueError, match="the pickled tensor is damaged: a size is no integer"):
+        with pytest.raises(ValueError, match="the pickled tensor is damaged: a size is not an integer"):
             tenon._tenon.tensor_of(float32, shape, b"")
 
 

@@ -1,6 +1,5 @@
 #include "device/work_budget.h"
 
-#include <typeinfo>
 #include <utility>
 
 #include "device/host_check.h"
@@ -15,13 +14,8 @@ WorkBudget::WorkBudget(const WorkLimits& limits, std::string activity, std::stri
       activity_(std::move(activity)),
       name_(std::move(name)),
       outer_(CallContext::current()),
-      end_(Clock::time_point::max()),
-      most_(limits.memory ? limits.memory : SIZE_MAX) {
-  const auto now = Clock::now();
-  if (limits.deadline < end_ - now) {
-    end_ = now + std::chrono::duration_cast<Clock::duration>(limits.deadline);
-  }
-}
+      end_(deadline_from_now(limits.deadline)),
+      most_(limits.memory ? limits.memory : SIZE_MAX) {}
 
 WorkBudget::~WorkBudget() {
   if (outer_) outer_->discount_memory(allocated());
@@ -54,24 +48,19 @@ void WorkBudget::ask_host() {
 
 void WorkBudget::poll() {
   if (has_host_check()) ask_host();
-  const auto stop = [](const WorkBudget& work) {
-    const std::string subject = cat(work.activity_, " ", printable(work.name_));
-    if (work.is_cancelled()) {
+  const bool is_stopped = is_cancelled();
+  if (is_stopped || is_expired()) {
+    const std::string subject = cat(activity_, " ", printable(name_));
+    if (is_stopped) {
       throw Error(ErrorKind::Runtime, cat(subject, " was cancelled")).stopped_by(StopCause::Cancel);
     }
-    const auto ms = static_cast<double>(work.limits_.deadline.count()) / 1e6;
+    const auto ms = static_cast<double>(limits_.deadline.count()) / 1e6;
     throw Error(ErrorKind::Runtime, cat(subject, " ran past its deadline"))
         .stopped_by(StopCause::Deadline)
         .expected(cat("at most ", ms, " ms"))
-        .help(cat("raise the deadline for ", work.activity_));
-  };
-  CallContext* context = this;
-  while (context && typeid(*context) == typeid(WorkBudget)) {
-    const auto* work = static_cast<WorkBudget*>(context);
-    if (work->is_cancelled() || work->is_expired()) stop(*work);
-    context = work->outer_;
+        .help(cat("raise the deadline for ", activity_));
   }
-  if (context) context->poll();
+  if (outer_) outer_->poll();
 }
 
 bool WorkBudget::count_memory(size_t bytes) {

@@ -59,18 +59,18 @@ CodeChoice choose_code(const CompileOptions& options) {
   }
   const codegen::Architecture* architecture = code.targets[0].architecture;
   const bool foreign = architecture != &codegen::host_architecture();
-  if (options.libraries == "onednn" && foreign) {
+  if (options.libraries == kOneDnn && foreign) {
     throw Error(ErrorKind::Usage,
                 cat("libraries onednn can't be used in code for ", architecture->name))
         .help("leave libraries out: oneDNN is only used for this machine's architecture");
   }
-  if (options.libraries == "onednn" && options.keep_computes) {
+  if (options.libraries == kOneDnn && options.keep_computes) {
     throw Error(ErrorKind::Usage, "libraries onednn can't be used with keep-computes")
         .help("leave out one: a library call has no compute to keep");
   }
   if (options.shared) require_shareable(options, code.targets);
   std::ranges::sort(code.targets, codegen::is_lower);
-  code.libraries = options.libraries != "none" && !foreign && !options.keep_computes;
+  code.libraries = options.libraries != kNoLibraries && !foreign && !options.keep_computes;
   return code;
 }
 

@@ -109,7 +109,7 @@ graph::Module schedule(const graph::Module& module, const codegen::Target& targe
 
 bool compiles_bytecode(const vm::Unit& unit, const codegen::Target& target,
                        const CompileOptions& options) {
-  return options.mode == "compiled" && codegen::can_compile_bytecode(unit, target);
+  return options.mode == kCompiledMode && codegen::can_compile_bytecode(unit, target);
 }
 
 vm::KernelTarget target_with(const codegen::Target& target, const std::vector<uint8_t>& object) {
@@ -164,10 +164,8 @@ class Pipeline {
     lowest_ = code.targets.front();
     note_on_panels_ = note_on_panels(lowest_, code.targets.back());
     cx_.target = lowest_.facts();
-    cx_.level = options.level;
-    cx_.fold_limit = options.fold_limit;
-    cx_.inter_op = options.inter_op;
-    cx_.direct_convolutions = options.direct_convolutions;
+#define TENON_PASS_OPTION(type, name) cx_.name = options.name;
+#include "graph/pass/pass_options.def"
     evaluator_.state().work_left = static_cast<double>(options.fold_work);
     cx_.evaluator = &evaluator_;
     if (code.libraries) cx_.offers = graph::all_offers();
@@ -207,8 +205,8 @@ class Pipeline {
 
   Map<String, Any> context_of_functions() const {
     return {
-        {"level", cx_.level},
-        {"fold_limit", cx_.fold_limit},
+#define TENON_PASS_OPTION(type, name) {#name, cx_.name},
+#include "graph/pass/pass_options.def"
         {"cpu", String(lowest_.cpu)},
 #define TENON_TARGET_FACT(type, name, ...) {#name, cx_.target.name},
 #include "loop/target_facts.def"

@@ -13,6 +13,10 @@
 
 namespace tenon::driver {
 
+// Values of options.
+inline constexpr char kCompiledMode[] = "compiled", kBytecodeMode[] = "bytecode",
+                      kOneDnn[] = "onednn", kNoLibraries[] = "none";
+
 struct CompileOptions {
   // What a user may choose. code_choice.h interprets `target`, `cpu` and `libraries`; the names in
   // `passes` are those that run_one_pass knows, and run instead of those of `level`.
@@ -65,8 +69,9 @@ const std::vector<Step>& all_steps();
 graph::Module run_passes(graph::Module module, const CompileOptions& options);
 
 // Runs one step by name, whatever the level: one of all_steps(), or a registered function
-// `pass(module, context)` that returns a module. Its `context` is a map of level,
-// fold_limit, cpu and the target's facts by the names of loop::TargetFacts. Throws Usage if no step
+// `pass(module, context)` that returns a module. Its `context` is a map of the
+// options of graph/pass/pass_options.def, cpu and the target's facts by the names of
+// loop::TargetFacts. Throws Usage if no step
 // has that name, or if the checker rejects what a registered function returns.
 graph::Module run_one_pass(const graph::Module& module, const std::string& pass,
                            const CompileOptions& options);

@@ -42,18 +42,13 @@ const graph::Module& checked(const graph::Module& module) {
   return module;
 }
 
-// Takes the limits out of a function's options, after all others, and holds the thread's work to
-// them.
-class Limited {
- public:
-  Limited(HostOptions& given, const char* doing, const std::string& what)
-      : work_(take_limits(given), doing, what) {
-    given.require_all_taken();
-  }
-
- private:
-  BudgetedWork work_;
-};
+// The work of a function that has taken its other options: held to the limits among them. What is
+// left is unknown, and refused.
+BudgetedWork begin_work(HostOptions& given, const char* doing, const std::string& what) {
+  const WorkLimits limits = take_limits(given);
+  given.require_all_taken();
+  return {limits, doing, what};
+}
 
 // A path that no file has, but which a program's text could be.
 void refuse_text(const String& path) {
@@ -72,7 +67,7 @@ graph::Module open_module(const String& path, const Any& options) {
   Source options_of_source;
   take_source_options(given, &options_of_source);
   refuse_text(path);
-  const Limited limited(given, "reading", path.str());
+  const BudgetedWork work = begin_work(given, "reading", path.str());
   Source source = open_source(path.str());
   source.import_path = std::move(options_of_source.import_path);
   if (source.kind == SourceKind::Program && !(import.dims.empty() && import.shapes.empty())) {
@@ -87,14 +82,14 @@ String origin(const String& path, const Any& options) {
   const onnx::ImportOptions import = take_import_options(given);
   Source ignored;  // what the file's own text imports isn't part of its origin
   take_source_options(given, &ignored);
-  const Limited limited(given, "reading", path.str());
+  const BudgetedWork work = begin_work(given, "reading", path.str());
   return String(origin_of(open_source(path.str()), import));
 }
 
 graph::Module import_onnx(const Bytes& model, const Any& options) {
   HostOptions given(options);
   const onnx::ImportOptions import = take_import_options(given);
-  const Limited limited(given, "reading", "model");
+  const BudgetedWork work = begin_work(given, "reading", "model");
   if (vm::begins_like_executable(model.view())) {
     throw Error(ErrorKind::Usage, "the model is already compiled").help("load or run it as it is");
   }
@@ -106,7 +101,7 @@ Any model_metadata(const Any& model, const Any& options) {
   HostOptions given(options);
   const bool is_path = model.is<String>();
   const std::string name = is_path ? model.as<String>().str() : "model";
-  const Limited limited(given, "reading", name);
+  const BudgetedWork work = begin_work(given, "reading", name);
   const Source source = is_path ? open_source(name) : source_of(model.as<Bytes>().view(), name);
   if (source.kind != SourceKind::Model) return {};
   const onnx::Model onnx = read_model(source);
@@ -132,7 +127,7 @@ graph::Module parse(const String& text, const String& name, const Any& options) 
   HostOptions given(options);
   Source source;
   take_source_options(given, &source);
-  const Limited limited(given, "parsing", name.str());
+  const BudgetedWork work = begin_work(given, "parsing", name.str());
   graph::Module module = graph::parse_module(text, name, source.import_path);
   graph::check_module(module);
   return module;
@@ -161,7 +156,7 @@ String to_json_function(const Any& value, int indent) {
 
 Any from_json_function(const String& text, const Any& options) {
   HostOptions given(options);
-  const Limited limited(given, "reading", "JSON");
+  const BudgetedWork work = begin_work(given, "reading", "JSON");
   constexpr int kMaxDepth = 2000;  // programs nest less deep
   Any value = from_json(text, ErrorKind::Usage, "JSON", kMaxDepth);
   if (!value.is_none() && value.is<graph::Module>()) checked(value.as<graph::Module>());
@@ -272,13 +267,13 @@ vm::Unit unit_of(const Bytes& file) {
 
 Map<String, Any> stats_function(const Bytes& file, const Any& options) {
   HostOptions given(options);
-  const Limited limited(given, "reading", "executable");
+  const BudgetedWork work = begin_work(given, "reading", "executable");
   return code_stats(unit_of(file), file.view().size());
 }
 
 String disassemble_function(const Bytes& file, bool full, const Any& options) {
   HostOptions given(options);
-  const Limited limited(given, "reading", "executable");
+  const BudgetedWork work = begin_work(given, "reading", "executable");
   vm::DisassembleOptions text = {.kernel_objects = full};
   if (!full) text.max_constant_elements = vm::kShownConstantElements;
   const vm::Unit unit = unit_of(file);
@@ -288,13 +283,13 @@ String disassemble_function(const Bytes& file, bool full, const Any& options) {
 
 Bytes assemble_function(const String& text, const Any& options) {
   HostOptions given(options);
-  const Limited limited(given, "reading", "assembly");
+  const BudgetedWork work = begin_work(given, "reading", "assembly");
   return Bytes(vm::write_to_bytes(vm::assemble(text.view())));
 }
 
 String to_python_function(const Bytes& file, const Any& options) {
   HostOptions given(options);
-  const Limited limited(given, "reading", "executable");
+  const BudgetedWork work = begin_work(given, "reading", "executable");
   return String(vm::python_text(unit_of(file)));
 }
 
@@ -309,7 +304,7 @@ void write_file_function(const String& path, const Any& content) {
 
 Bytes leave_out_weights_function(const Bytes& file, const String& weights, const Any& options) {
   HostOptions given(options);
-  const Limited limited(given, "writing", weights.str());
+  const BudgetedWork work = begin_work(given, "writing", weights.str());
   vm::Unit unit = unit_of(file);
   refuse_shared(unit, "executable");
   graph::write_weights(weights.str(), leave_out_weights(unit));
@@ -318,7 +313,7 @@ Bytes leave_out_weights_function(const Bytes& file, const String& weights, const
 
 Map<String, Any> read_weights_function(const String& weights, const Any& options) {
   HostOptions given(options);
-  const Limited limited(given, "reading", weights.str());
+  const BudgetedWork work = begin_work(given, "reading", weights.str());
   const graph::WeightFile file(weights.str());
   Map<String, Any> tensors;
   for (const auto& [name, tensor] : file.tensors()) {
@@ -331,7 +326,7 @@ Any interpret(const graph::Module& module, const String& function, const Array<A
               const Any& options) {
   HostOptions given(options);
   const InterpretOptions interpret_options = take_interpret_options(given);
-  const Limited limited(given, "interpreting", function.str());
+  const BudgetedWork work = begin_work(given, "interpreting", function.str());
   refuse_other_devices(checked(module));
   const graph::FunctionRef* found = module->functions.find(function);
   if (!found) {
@@ -416,7 +411,13 @@ pass runs.
 take the names from `tenon.list_passes` whose `level` is at most yours, and insert your pass among them; `pipeline` in `examples/compile/main.c` does that. `tenon.run_passes(module,
 ["my.pass"], none)` runs a pass alone, before or between compilations.
 
-`context` is a map with the options `level` and `fold_limit`, the `cpu`, and these facts about it:
+`context` is a map. It has `cpu`, the lowest CPU that code is made for, these options of the compilation:
+
+)"
+#define TENON_PASS_OPTION(type, name) "- `" #name "`\n"
+#include "graph/pass/pass_options.def"
+                                    R"(
+and these facts about the CPU:
 
 )"
 #define TENON_TARGET_FACT(type, name, initial, meaning) "- `" #name "`: " meaning "\n"

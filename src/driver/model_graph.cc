@@ -237,23 +237,14 @@ KernelFacts facts_of(const loop::KernelInterfaceRef& kernel, const String& name)
 
 constexpr int64_t kVersion = 1;
 
-void write(JsonWriter& out, const std::vector<std::string>& list) {
-  out.begin_array();
-  for (const std::string& text : list) out.value(text);
-  out.end_array();
-}
-
 void write(JsonWriter& out, const std::vector<GraphNode>& nodes) {
   out.begin_array();
   for (const GraphNode& node : nodes) {
     out.begin_object();
     out.key("role").value(static_cast<int64_t>(node.role));
     out.key("label").value(node.label).key("type").value(node.type);
-    out.key("kernel").value(node.is_kernel).key("sources");
-    write(out, node.sources);
-    out.key("weights");
-    write(out, node.weights);
-    out.key("inputs").begin_array();
+    out.key("kernel").value(node.is_kernel).key("sources").value(node.sources);
+    out.key("weights").value(node.weights).key("inputs").begin_array();
     for (const size_t input : node.inputs) out.value(static_cast<int64_t>(input));
     out.end_array().end_object();
   }

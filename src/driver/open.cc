@@ -58,10 +58,23 @@ Error unreadable(const std::string& name, const std::optional<ForeignFile>& fore
   return error.expected(all_kinds());
 }
 
+// Its native code would run where the user expects data.
+Error unexpected_executable(const std::string& name, SourceKind expected) {
+  return Error(ErrorKind::Usage, cat(printable(name), " is not what its name says"))
+      .found("an executable, which may hold native code")
+      .expected(to_text(expected))
+      .help("if you trust its sender, rename it to end with .tnx");
+}
+
 Source recognise(Source source) {
   std::optional<SourceKind> kind = kind_of(source.content());
-  if (kind != SourceKind::Executable) refuse_foreign(source.content(), source.name);
-  if (!kind) kind = kind_by_name(source.name);
+  const std::optional<SourceKind> named = kind_by_name(source.name);
+  if (kind != SourceKind::Executable) {
+    refuse_foreign(source.content(), source.name);
+  } else if (named && named != kind) {
+    throw unexpected_executable(source.name, *named);
+  }
+  if (!kind) kind = named;
   if (!kind) {
     const bool empty = source.content().empty();
     throw unreadable(source.name,

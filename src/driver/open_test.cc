@@ -18,7 +18,7 @@ TEST(Open, ContentCountsBeforeTheName) {
   EXPECT_EQ(source_of("kernel reads $f\n", "p.tn").kind, SourceKind::Assembly);
   EXPECT_EQ(source_of("kernel @f() {}\n", "p.tna").kind, SourceKind::Program);
   const std::string executable = vm::write_to_bytes(read_code(source_of(kAssembly, "a")));
-  EXPECT_EQ(source_of(executable, "p.tn").kind, SourceKind::Executable);
+  EXPECT_EQ(source_of(executable, "p").kind, SourceKind::Executable);
   EXPECT_EQ(source_of("\x08\x07", "p.tn").kind, SourceKind::Model);
 }
 

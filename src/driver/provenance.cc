@@ -153,13 +153,8 @@ namespace {
 void write(JsonWriter& out, const auto& value) {
   out.value(value);
 }
-void write(JsonWriter& out, const std::vector<std::string>& names) {
-  out.begin_array();
-  for (const std::string& name : names) out.value(name);
-  out.end_array();
-}
 void write(JsonWriter& out, const std::optional<std::vector<std::string>>& names) {
-  write(out, names.value_or(std::vector<std::string>()));
+  out.value(names.value_or(std::vector<std::string>()));
 }
 
 template <class T>

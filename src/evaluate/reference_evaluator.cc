@@ -141,6 +141,14 @@ class Run {
   }
 
  private:
+  struct Entered {
+    Entered(const Slots& slots, const FunctionExpr* function)
+        : activation(slots), enclosing(function) {}
+    Activation activation;
+    const FunctionExpr*
+        enclosing;  // the function of the module that is called, or that has the literal
+  };
+
   enum class Role : uint8_t { kFunction, kExpansion, kBranch, kCondition, kTurn };
 
   struct Frame {
@@ -174,17 +182,17 @@ class Run {
     using Place = std::pair<const FunctionExpr*, const Span*>;
     std::vector<Place> places;
     const Span* at = nullptr;
-    size_t activation = enclosing_.size();
+    size_t entered = entered_.size();
     const auto began =
         static_cast<size_t>(std::ranges::count(frames_, Role::kFunction, &Frame::role));
-    if (activation > began) places.emplace_back(enclosing_[--activation], at);  // not yet
+    if (entered > began) places.emplace_back(entered_[--entered].enclosing, at);  // not yet
     for (size_t i = frames_.size(); i > 0; --i) {
       const Frame& frame = frames_[i - 1];
       const bool waits =
           frame.role != Role::kExpansion && frame.next < frame.block->bindings.size();
       if (!at && waits && !current(frame).span.empty()) at = &current(frame).span;
       if (frame.role != Role::kFunction) continue;
-      places.emplace_back(enclosing_[--activation], at);
+      places.emplace_back(entered_[--entered].enclosing, at);
       at = nullptr;
     }
     add_frames(
@@ -196,7 +204,7 @@ class Run {
   }
 
   static const Binding& current(const Frame& frame) { return *frame.block->bindings[frame.next]; }
-  Activation& activation() { return activations_.back(); }
+  Activation& activation() { return entered_.back().activation; }
   Any value(const Operand& operand) { return activation().value(operand); }
   // The binding has read its operands.
   void drop_last_uses(const Binding& binding) { activation().drop(plan_.last_uses().at(binding)); }
@@ -238,8 +246,7 @@ class Run {
 
   // What the host gives is its mistake, what the program passes on is one of the run.
   void bind_params(const FunctionExpr& function, std::span<const Any> args) {
-    if (activations_.size() > 1)
-      return activation().bind_params(function, args, ErrorKind::Runtime);
+    if (entered_.size() > 1) return activation().bind_params(function, args, ErrorKind::Runtime);
     std::vector<Any> given;
     for (size_t i = 0; i < args.size(); ++i) {
       given.push_back(with_checks(function.params[i]->type, args[i]));
@@ -249,7 +256,7 @@ class Run {
 
   // Pushes an activation of the function, within the limits.
   void enter(const FunctionExpr& function, const FunctionExpr& enclosing) {
-    if (activations_.size() >= state_.max_depth) {
+    if (entered_.size() >= state_.max_depth) {
       throw Error(ErrorKind::Runtime, "the call went too deep")
           .stopped_by(StopCause::Depth)
           .expected(cat("at most ", state_.max_depth, " frames"))
@@ -263,8 +270,7 @@ class Run {
           .expected(cat("at most ", state_.max_stack_bytes, " bytes"))
           .help("raise the call's stack limit, or look for infinite recursion");
     }
-    activations_.emplace_back(slots);
-    enclosing_.push_back(&enclosing);
+    entered_.emplace_back(slots, &enclosing);
   }
 
   // Evaluates the current binding of the last frame, or ends its block.
@@ -356,8 +362,7 @@ class Run {
 
   void leave() {
     activation_bytes_ -= activation().bytes();
-    activations_.pop_back();
-    enclosing_.pop_back();
+    entered_.pop_back();
   }
 
   std::vector<Any> values(const Array<Operand>& operands) {
@@ -481,7 +486,7 @@ class Run {
   }
 
   Any closure_of(const FunctionExpr& literal, std::string_view var) {
-    const FunctionExpr* enclosing = enclosing_.back();
+    const FunctionExpr* enclosing = entered_.back().enclosing;
     auto closure = new_closure(FunctionRef(&literal), enclosing,
                                cat(enclosing->name, ".", var.empty() ? "fn" : var));
     const FreeNames& captured = plan_.captures_of(literal);
@@ -551,8 +556,7 @@ class Run {
   EvaluatorState& state_;
   Plan& plan_;
   std::lock_guard<std::recursive_mutex> one_at_a_time_;  // closures may be called from any thread
-  std::deque<Activation> activations_;          // of the active functions, at stable addresses
-  std::vector<const FunctionExpr*> enclosing_;  // function of the module, of each activation
+  std::deque<Entered> entered_;  // the active functions, at stable addresses
   size_t activation_bytes_ = 0;
   std::vector<Frame> frames_;
   Any result_;

@@ -430,4 +430,10 @@ JsonWriter& JsonWriter::value(std::string_view s) {
   return *this;
 }
 
+JsonWriter& JsonWriter::value(const std::vector<std::string>& texts) {
+  begin_array();
+  for (const std::string& text : texts) value(text);
+  return end_array();
+}
+
 }  // namespace tenon

@@ -56,7 +56,7 @@ class JsonWriter {
   JsonWriter& end_object() { return close('}'); }
   JsonWriter& begin_array() { return open('['); }
   JsonWriter& end_array() { return close(']'); }
-  // An array of values that are no arrays or objects, on one line.
+  // An array of values that aren't arrays or objects, on one line.
   JsonWriter& begin_row() {
     open('[');
     in_row_ = true;
@@ -74,6 +74,7 @@ class JsonWriter {
   JsonWriter& value(float f);
   JsonWriter& value(std::string_view s);  // invalid UTF-8 becomes U+FFFD
   JsonWriter& value(const char* s) { return value(std::string_view(s)); }
+  JsonWriter& value(const std::vector<std::string>& texts);  // an array
   std::string take() { return std::move(out_); }
 
  private:

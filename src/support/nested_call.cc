@@ -11,6 +11,7 @@ NestedCall::NestedCall(int* depth, size_t stack) : depth_(depth) {
   constexpr int kMost = 200;
   if (*depth >= kMost) {
     throw Error(ErrorKind::Runtime, "calls between the host and programs are nested too deep")
+        .stopped_by(StopCause::Depth)
         .expected(cat("at most ", kMost, " within each other"))
         .help("call functions directly, within the host or within the program");
   }

@@ -1,5 +1,7 @@
 #include "support/poll.h"
 
+#include <algorithm>
+
 namespace tenon {
 
 namespace {
@@ -24,6 +26,12 @@ void poll() {
 void Ticker::ask() {
   left_ = kSteps;
   poll();
+}
+
+std::chrono::steady_clock::time_point deadline_from_now(std::chrono::nanoseconds duration) {
+  using Clock = std::chrono::steady_clock;
+  if (duration >= std::chrono::hours(24 * 365)) return Clock::time_point::max();
+  return Clock::now() + std::max(duration, std::chrono::nanoseconds(0));
 }
 
 }  // namespace tenon

@@ -3,6 +3,7 @@
 // least every few milliseconds, which throws once it is to stop.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,6 +35,9 @@ class Poller {
 
 // Throws when this thread's work is to stop. It costs about as much as reading the clock.
 void poll();
+
+// When work that begins now and may take so long is to stop; never, for a year or more.
+std::chrono::steady_clock::time_point deadline_from_now(std::chrono::nanoseconds duration);
 
 // How many bytes to copy, hash, read or write between two polls: they take a few milliseconds.
 inline constexpr size_t kPollBytes = size_t{8} << 20;

@@ -141,6 +141,19 @@ TEST(CppCompiler, CompilesForOtherMachines) {
   EXPECT_GT(file.size(), 0u);
 }
 
+// Not only in a process that has compiled something before.
+TEST(CppCompiler, LoadingAnUntrustedFileLoadsTheCompiler) {
+  const std::string path = testing::TempDir() + "untrusted.tnx";
+  EXPECT_EXIT(
+      {
+        compile(ir::Module::parse(kTwice), {{"keep_computes", true}}).save(path);
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+  const Program program = Program::load(path, {.untrusted = true});
+  EXPECT_THAT(program(Tensor::copy({1.0f}, {1})).as<Tensor>().to_vector<float>(), ElementsAre(2));
+}
+
 TEST(CppCompiler, AnUntrustedFileIsCompiledAnew) {
   const Bytes file = compile_to_bytes(ir::Module::parse(kTwice), {{"keep_computes", true}});
   const Program program = Program::from_bytes(file.view(), {.untrusted = true});

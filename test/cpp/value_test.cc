@@ -43,7 +43,7 @@ TEST(CppValue, HoldsNoneByDefaultAndFromNullptr) {
 
 TEST(CppValue, ANullPointerIsNoText) {
   const char* text = nullptr;
-  EXPECT_EQ(error_of([&] { Value{text}; }).message(), "a null pointer is no text");
+  EXPECT_EQ(error_of([&] { Value{text}; }).message(), "a null pointer is not a string");
 }
 
 TEST(CppValue, ConvertsNumbersBothWays) {

@@ -182,6 +182,30 @@ def terms_of_a_size(n: int) -> str:
     return function(f"{commas(n, lambda i: f'%s{i}: i64 = [s{i}]')}, %x: {tensor}", tensor, "  %x\n")
 
 
+def size_of(function_of_two: str, n: int) -> str:
+    """A function whose parameter has a size of n arguments, none of which is easily proved to be at most another."""
+
+    def half(first: int, end: int) -> str:
+        if end - first == 1:
+            return f"min(a_{first}, b_{first})*floordiv(min(c_{first}, d_{first}), 3)"
+        middle = (first + end) // 2
+        return f"{function_of_two}({half(first, middle)}, {half(middle, end)})"
+
+    names = [f"{name}_{i}" for i in range(n) for name in "abcd"]
+    tensor = f"tensor[{half(0, n)}; f32]"
+    return function(f"{commas(4 * n, lambda i: f'%{names[i]}: i64 = [{names[i]}]')}, %x: {tensor}", tensor, "  %x\n")
+
+
+@SHAPES.register(check=32, most=400)
+def greatest_of_sizes(n: int) -> str:
+    return size_of("max", n)
+
+
+@SHAPES.register(check=32, most=400)
+def broadcast_of_sizes(n: int) -> str:
+    return size_of("bcast", n)
+
+
 @SHAPES.register(check=2048)
 def sizes(n: int) -> str:
     body = values(n, "%v", lambda i: f"expand(%x, shape=[{i + 2}*a + b, a])")

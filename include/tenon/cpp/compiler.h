@@ -15,8 +15,7 @@ namespace detail {
 
 /// A function of the compiler's library.
 inline Function compiler_function(const std::string& name) {
-  static const Module library = load_library("tenon_compiler");
-  return library[name];
+  return compiler_library()[name];
 }
 /// The options of `compile(path)`, for its two steps. An unknown one is left to the compilation,
 /// whose error suggests a name.

@@ -152,7 +152,8 @@ struct Conversion<const char*> {
   /// Throws UsageError for a null pointer.
   static Value make(const char* text) {
     if (!text) {
-      throw UsageError("a null pointer is no text", {{"help", "pass nullptr or Value() for None"}});
+      throw UsageError("a null pointer is not a string",
+                       {{"help", "pass nullptr or Value() for None"}});
     }
     return detail::value_of(text);
   }

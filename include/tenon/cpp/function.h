@@ -143,8 +143,8 @@ class Function : public Value {
 
   Function() = default;
   /// A function that calls a copy of `callable`: a function pointer, or an object with one
-  /// operator() that is no template, such as a lambda. Arguments are converted to the types of the
-  /// parameters and checked; a single parameter of type `std::span<const Value>` receives all
+  /// operator() that is not a template, such as a lambda. Arguments are converted to the types of
+  /// the parameters and checked; a single parameter of type `std::span<const Value>` receives all
   /// arguments. Its exceptions end the call that it is part of and leave that as themselves.
   template <detail::TypedCallable F>
   Function(F callable) {

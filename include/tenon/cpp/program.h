@@ -31,8 +31,8 @@ struct Limits {
 };
 
 struct LoadOptions {
-  /// The file's sender isn't trusted: its native code is ignored, and the compiler's library
-  /// compiles the kernels from the computes in the file.
+  /// The file's sender isn't trusted: its native code is ignored, and the compiler's library, which
+  /// is loaded for it, compiles the kernels from the computes in the file.
   bool untrusted = false;
   std::optional<Nanoseconds> deadline = {};  ///< from the start of loading
   std::optional<int64_t> memory = {};        ///< bytes that loading may allocate
@@ -80,6 +80,24 @@ struct Signature {
   }
 };
 
+namespace detail {
+
+/// The compiler's library, loaded when it is first asked for.
+inline const Module& compiler_library() {
+  static const Module library = load_library("tenon_compiler");
+  return library;
+}
+/// For the kernels of an untrusted file. A file without kernels loads without it, too; the load of
+/// another then fails and names what it lacks.
+inline void prepare_untrusted_load() {
+  try {
+    compiler_library();
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace detail
+
 /// A compiled program, loaded, verified and linked. Immutable; threads may share it.
 class Program : public Value {
  public:
@@ -92,6 +110,7 @@ class Program : public Value {
   /// registered before. The file may be replaced or removed afterwards, but not truncated.
   static Program load(const std::filesystem::path& path, const LoadOptions& options = {}) {
     Program out;
+    if (options.untrusted) detail::prepare_untrusted_load();
     with_raw(options, [&](const tenon_load_options& o) {
       detail::check(tenon_program_load_with(path.c_str(), &o, out.out()));
     });
@@ -100,13 +119,15 @@ class Program : public Value {
   /// Loads a file from memory, which is copied.
   static Program from_bytes(std::span<const std::byte> file, const LoadOptions& options = {}) {
     Program out;
+    if (options.untrusted) detail::prepare_untrusted_load();
     with_raw(options, [&](const tenon_load_options& o) {
       detail::check(tenon_program_from_bytes(file.data(), file.size(), &o, out.out()));
     });
     return out;
   }
 
-  /// The bytes of the file that the program was loaded from, borrowed from the program.
+  /// The bytes of the file that the program was loaded from, borrowed from the program. Of an
+  /// untrusted file they have its native code: whoever loads them again must say `untrusted` again.
   std::span<const std::byte> file() const noexcept {
     const tenon_text text = tenon_program_file(raw());
     return {reinterpret_cast<const std::byte*>(text.data), text.size};

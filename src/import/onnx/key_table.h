@@ -25,7 +25,7 @@ struct List {
 };
 
 // What `keys` map to `values` for each element of x, which has the keys' type; `otherwise`, of rank
-// 0, for elements that are no key, and for NaN.
+// 0, for elements that are not a key, and for NaN.
 Operand encoded(NodeContext& cx, const Operand& x, const List& keys, const List& values,
                 const Operand& otherwise);
 

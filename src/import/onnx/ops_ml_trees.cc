@@ -166,7 +166,7 @@ class NumberedTrees {
     require_size(cx_, (what + "_weights").c_str(), weights.values.size(), count);
     trees.weights = weights.values;
     is_double |= weights.is_double;
-    // Old converters give weights to nodes that are no leaves; they have no effect.
+    // Old converters give weights to nodes that are not leaves; they have no effect.
     for (size_t i = 0; i < count; ++i) {
       trees.leaf_of.push_back(leaf_of_[place_of_node(tree_ids[i], ids[i])]);
     }

@@ -30,7 +30,7 @@ bool holds_sequence_or_optional(std::string_view bytes) {
   return false;
 }
 
-// The error for bytes that are no message of that kind.
+// The error for bytes that are not a message of that kind.
 Error damaged(std::string_view name, const char* what) {
   return Error(ErrorKind::Damaged, cat(printable(name), " is not a serialized ONNX ", what));
 }

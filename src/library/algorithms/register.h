@@ -1,4 +1,4 @@
-// The library "algorithms": functions of a program that are no loop nests and that the runtime
+// The library "algorithms": functions of a program that aren't loop nests and that the runtime
 // does without.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The library "ml": functions of models that were trained on tables and that are no loop nests.
+// The library "ml": functions of models that were trained on tables and that aren't loop nests.
 #pragma once
 
 namespace tenon {

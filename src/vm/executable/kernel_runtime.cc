@@ -1,5 +1,6 @@
 #include "vm/executable/kernel_runtime.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -81,18 +82,19 @@ Workspace* new_workspace(size_t bytes) {
 }
 
 void* allocate(const KernelRuntime* self, const char* kernel, uint64_t bytes) {
+  const size_t most = std::min<uint64_t>(bytes, kAddressSpace);
   const size_t total =
-      sizeof(Workspace) + (bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
+      sizeof(Workspace) + (most + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
   CallContext* const call = CallContext::current();
   Workspace* workspace = nullptr;
   try {
+    charge(total);
     if (bytes <= kAddressSpace) {
-      charge(total);
       workspace = take_kept(total);
       if (!workspace) workspace = new_workspace(total);
-      if (!workspace && call) call->discount_memory(total);
     }
     if (!workspace) {
+      if (call) call->discount_memory(total);
       self->raise(self, kernel, KernelError::OutOfMemory, -1, -1, static_cast<int64_t>(bytes), 0);
       return nullptr;
     }

@@ -11,6 +11,7 @@
 #include "object/narrow_float.h"
 #include "support/failures.h"
 #include "support/nested_call.h"
+#include "support/poll.h"
 #include "support/text.h"
 #include "support/trace.h"
 #include "vm/interp/compiled_code.h"
@@ -28,14 +29,6 @@ constexpr size_t kCallStack = (size_t{32} << 10) + kKernelStack;
 
 constinit thread_local Machine* current_machine = nullptr;
 constinit thread_local int nesting = 0;
-
-// A deadline from now on; the far future where there is none.
-Deadline::Clock::time_point end_of(std::chrono::nanoseconds deadline) {
-  using Clock = Deadline::Clock;
-  if (deadline >= std::chrono::hours(24 * 365)) return Clock::time_point::max();
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                            std::max(deadline, std::chrono::nanoseconds(0)));
-}
 
 }  // namespace
 
@@ -157,7 +150,7 @@ class Machine::Bounds {
     InForce& now = m.in_force_;
     now.account = outer ? combined_.get() : &own;
     now.limits = &own.limits;
-    now.end = end_of(own.limits.deadline);
+    now.end = deadline_from_now(own.limits.deadline);
     fuel_ = own.limits.fuel;
     size_t memory = own.limits.memory;
     size_t frames = own.limits.depth, stack_bytes = own.limits.stack_bytes;

@@ -104,6 +104,7 @@ PoolBlock* Pool::find_free(uint32_t size_class) {
 
 PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
   if (bytes > kMaxStorageBytes) {
+    if (cap_) fail_cap(bytes);
     throw Error(ErrorKind::Runtime, cat("a storage block of ", bytes, " bytes is too large"));
   }
   if (returned_.load(std::memory_order_relaxed)) [[unlikely]]

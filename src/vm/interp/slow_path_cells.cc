@@ -41,7 +41,7 @@ void op_reuse_adt(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::ReuseAdt> in(op);
   const ValueRef& ref = in["object"];
   // The last use of a register that is several operands is the last of them, so that a cell which
-  // is made here is no field of its own.
+  // is made here isn't a field of its own.
   const Any old = ref.last ? Any::adopt(std::exchange(base[ref.reg], AnyView())) : Any();
   auto* cell = old.as_object<CellObj>();
   make_cell(op, base, Ref<CellObj>(cell && cell->unique() ? cell : nullptr), literal(in["tag"]),
