@@ -570,6 +570,7 @@ int EvaluatedClosure::call_from_host(void* self, const AnyView* args, int32_t n,
         static_cast<EvaluatedClosure*>(static_cast<FunctionObj*>(self)));
     const NestedCall nested(&depth, kStack);
     std::vector<Any> given;
+    given.reserve(static_cast<size_t>(n));
     for (int32_t i = 0; i < n; ++i) given.push_back(admit(args[i]));
     *result = Run(closure->evaluation).run(*closure, given);
     return 0;

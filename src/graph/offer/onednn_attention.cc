@@ -1,5 +1,6 @@
 #include "graph/offer/onednn_attention.h"
 
+#include <cmath>
 #include <optional>
 
 #include "graph/ir/permutation.h"
@@ -75,6 +76,8 @@ class Finder {
       value = rest;
     }
     if (const auto scaled = scaling(value)) {
+      // The function multiplies by a number of f32, also where the program divides.
+      if (!std::isnormal(static_cast<float>(scaled->factor))) return nullptr;
       if (!same_dims(type_of(scaled->rest), type_of(value)) || !take(value, scaled->name, m))
         return nullptr;
       m->scale = scaled->factor;

@@ -1,10 +1,12 @@
 #include "graph/pass/fold_batch_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "graph/ir/rewrite.h"
+#include "graph/ir/use_def.h"
 
 namespace tenon::graph {
 namespace {
@@ -24,6 +26,10 @@ std::optional<std::vector<double>> constant_elements(const Operand& operand) {
   return std::vector<double>(tensor.data_as<float>(), tensor.data_as<float>() + count);
 }
 
+// x - mean is exact where x is near the mean; x * k is not, so a mean that is this many times what
+// the normalised values are costs as many digits.
+constexpr double kGreatestMean = 1024;
+
 // Whether x * k + (bias - mean * k) equals (x - mean) * k + bias for every x, up to rounding. It
 // does not if one of the numbers is infinite or NaN: then different x give NaN.
 bool is_affine(const Call& norm, DataType dtype) {
@@ -36,23 +42,51 @@ bool is_affine(const Call& norm, DataType dtype) {
   auto fits = [&](double value) { return std::abs(value) <= most; };  // false for NaN
   for (size_t i = 0; i < scale->size(); ++i) {
     const double squared = (*variance)[i] + epsilon, k = (*scale)[i] / std::sqrt(squared);
-    if (!(squared > 0) || !fits(squared) || !fits(k) || !fits((*mean)[i] * k) ||
-        !fits((*bias)[i] - (*mean)[i] * k)) {
+    const double shift = (*mean)[i] * k;
+    if (!(squared > 0) || !fits(squared) || !fits(k) || !fits(shift) || !fits((*bias)[i] - shift) ||
+        std::abs(shift) > kGreatestMean * (std::abs((*scale)[i]) + std::abs((*bias)[i]))) {
       return false;
     }
   }
   return true;
 }
 
+// Whether the convolution's weights times the norm's factors are numbers of all digits, or 0. Both
+// are constants.
+bool may_scale_weights(const Call& conv, const Call& norm, DataType dtype) {
+  const auto weights = constant_elements(conv.args[1]), scale = constant_elements(norm.args[1]),
+             variance = constant_elements(norm.args[4]);
+  if (!weights || !scale || !variance || scale->empty()) return false;
+  const double epsilon = norm.attrs.at("epsilon").as<double>();
+  const bool narrow = dtype == f32;
+  const double least =
+      narrow ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+  const double most =
+      narrow ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+  const size_t count = weights->size() / scale->size();  // of a filter
+  for (size_t i = 0; i < scale->size(); ++i) {
+    const double k = std::abs((*scale)[i]) / std::sqrt((*variance)[i] + epsilon);
+    double smallest = most, greatest = 0;
+    for (size_t j = i * count; j < (i + 1) * count; ++j) {
+      const double weight = std::abs((*weights)[j]);
+      if (!(weight <= most)) return false;
+      greatest = std::max(greatest, weight);
+      if (weight > 0) smallest = std::min(smallest, weight);
+    }
+    if (greatest * k > most || (greatest > 0 && k > 0 && smallest * k < least)) return false;
+  }
+  return true;
+}
+
 class Folder : public Rewriter {
  protected:
-  void enter(const FunctionRef& function) override { uses_ = count_uses(function); }
+  void enter(const FunctionRef& function) override { use_def_.emplace(function); }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     if (const Call* conv = as_op(value, op::conv)) {
       Operand result = keep(var, value);
-      if (uses_[var.get()] == 1) {
-        convolutions_[result.get()] = {Ref<const Call>(conv), builder().span()};
+      if (use_def_->uses(var) == 1) {
+        convolutions_[result.get()] = {Ref<const Call>(conv), builder().span(), block_of(var)};
       }
       return result;
     }
@@ -78,8 +112,10 @@ class Folder : public Rewriter {
         b.op(op::mul, {norm->args[1], b.op(op::rsqrt, {b.op(op::add, {norm->args[4], epsilon})})});
     const Operand mean = norm->args[3], bias = norm->args[2];
     auto conv = convolutions_.find(norm->args[0].get());
-    if (conv != convolutions_.end() && channel == 1 && !is_channels_last(*conv->second.call) &&
-        conv->second.call->args[1].is<Constant>()) {
+    // In an inner block, such as a loop's, the convolution would be computed more often.
+    if (conv != convolutions_.end() && conv->second.block == block_of(var) && channel == 1 &&
+        !is_channels_last(*conv->second.call) &&
+        may_scale_weights(*conv->second.call, *norm, dtype)) {
       return into_weights(conv->second, k, mean, bias);
     }
     const Operand c = b.op(op::sub, {bias, b.op(op::mul, {mean, k})});
@@ -93,7 +129,10 @@ class Folder : public Rewriter {
   struct Convolution {
     Ref<const Call> call;
     Span span;
+    const Block* block;
   };
+
+  const Block* block_of(const VarRef& var) const { return use_def_->definition(var).block; }
 
   // conv(x, w, b) * k + (bias - mean * k) = conv(x, w * k, (b - mean) * k + bias)
   Operand into_weights(const Convolution& old, const Operand& k, const Operand& mean,
@@ -112,7 +151,7 @@ class Folder : public Rewriter {
     return b.op(op::conv, {conv.args[0], scaled, shifted}, conv.attrs);
   }
 
-  std::unordered_map<const Var*, int64_t> uses_;
+  std::optional<UseDef> use_def_;
   std::unordered_map<const Object*, Convolution> convolutions_;
 };
 

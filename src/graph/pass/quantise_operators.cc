@@ -1,6 +1,7 @@
 #include "graph/pass/quantise_operators.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <unordered_map>
@@ -19,6 +20,16 @@ struct Quantised {
 // Whether a scale is far from where a product or quotient of two could leave the range of f32.
 bool is_moderate(double scale) {
   return scale >= 1e-10 && scale <= 1e10;
+}
+
+// Whether products of this scale and another moderate one stay in the range of f32: infinity times
+// a sum of 0 would be NaN. True of a scale that is only known at run time.
+bool may_multiply(const Operand& scale) {
+  constexpr float kMost = 1e10f;
+  const Tensor known = constant_tensor(scale);
+  if (!known || known.dtype() != f32) return true;
+  const float* const begin = known.data_as<float>();
+  return std::all_of(begin, begin + known.count(), [](float s) { return std::abs(s) <= kMost; });
 }
 
 // Whether both are absent, or constants of one element with the same bits.
@@ -98,7 +109,8 @@ class Quantiser : public Rewriter {
     const Call* call = call_of(builder(), operand, op::dequantize_linear);
     if (!call || call->attrs.at("block_size").as<int64_t>() != 0) return nullptr;
     const TensorType *x = known_tensor(call->args[0]), *scale = known_tensor(call->args[1]);
-    const bool fits = x && scale && contains(dtypes, x->dtype) && scale->dtype == f32;
+    const bool fits = x && scale && contains(dtypes, x->dtype) && scale->dtype == f32 &&
+                      may_multiply(call->args[1]);
     return fits ? call : nullptr;
   }
 
