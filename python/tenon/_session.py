@@ -216,8 +216,8 @@ class InferenceSession:
     ) -> None:
         """``path_or_bytes`` is what ``tenon.compile`` takes, with its options, an ``Executable``, or a file of one, with
         the options of ``tenon.load``. Such a file may hold native code, which a model can't, so its name must end with
-        .tnx or .so unless ``untrusted`` says how to load it. An input for which an ONNX model has an initializer is a constant, and
-        can't be overridden in ``run``.
+        .tnx or .so unless ``untrusted`` says how to load it. An input for which an ONNX model has an initializer is a
+        constant, and can't be overridden in ``run``.
 
         ``sess_options`` are ``tenon.SessionOptions`` or ONNX Runtime's, ``providers`` must include CPUExecutionProvider,
         and ``provider_options`` change nothing.

@@ -393,10 +393,6 @@ class Evaluator {
   uint64_t epoch_ = 0;
 };
 
-}  // namespace
-
-namespace {
-
 // As many of the pairs as can be used at once.
 std::vector<InPlace> disjoint(const Array<InPlace>& pairs) {
   std::vector<InPlace> out;

@@ -15,6 +15,10 @@ const TensorType& tensor_of(const Operand& operand) {
   return *type_of(operand).as<TensorType>();
 }
 
+double greatest_of(DataType dtype) {
+  return dtype == f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+}
+
 // The elements of a constant of f32 or f64.
 std::optional<std::vector<double>> constant_elements(const Operand& operand) {
   const Tensor tensor = constant_tensor(operand);
@@ -26,24 +30,37 @@ std::optional<std::vector<double>> constant_elements(const Operand& operand) {
   return std::vector<double>(tensor.data_as<float>(), tensor.data_as<float>() + count);
 }
 
+// What x - mean is multiplied by in each channel, if the norm's scale and variance are constants of
+// which that is a number.
+std::optional<std::vector<double>> factors_of(const Call& norm) {
+  const auto scale = constant_elements(norm.args[1]), variance = constant_elements(norm.args[4]);
+  if (!scale || !variance) return std::nullopt;
+  const double epsilon = norm.attrs.at("epsilon").as<double>();
+  std::vector<double> factors;
+  for (size_t i = 0; i < scale->size(); ++i) {
+    const double squared = (*variance)[i] + epsilon;
+    if (!(squared > 0) || !(squared <= greatest_of(tensor_of(norm.args[4]).dtype))) {
+      return std::nullopt;
+    }
+    factors.push_back((*scale)[i] / std::sqrt(squared));
+  }
+  return factors;
+}
+
 // x - mean is exact where x is near the mean; x * k is not, so a mean that is this many times what
 // the normalised values are costs as many digits.
 constexpr double kGreatestMean = 1024;
 
 // Whether x * k + (bias - mean * k) equals (x - mean) * k + bias for every x, up to rounding. It
 // does not if one of the numbers is infinite or NaN: then different x give NaN.
-bool is_affine(const Call& norm, DataType dtype) {
+bool is_affine(const Call& norm, const std::vector<double>& factors, DataType dtype) {
   const auto scale = constant_elements(norm.args[1]), bias = constant_elements(norm.args[2]),
-             mean = constant_elements(norm.args[3]), variance = constant_elements(norm.args[4]);
-  if (!scale || !bias || !mean || !variance) return false;
-  const double epsilon = norm.attrs.at("epsilon").as<double>();
-  const double most =
-      dtype == f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
-  auto fits = [&](double value) { return std::abs(value) <= most; };  // false for NaN
-  for (size_t i = 0; i < scale->size(); ++i) {
-    const double squared = (*variance)[i] + epsilon, k = (*scale)[i] / std::sqrt(squared);
-    const double shift = (*mean)[i] * k;
-    if (!(squared > 0) || !fits(squared) || !fits(k) || !fits(shift) || !fits((*bias)[i] - shift) ||
+             mean = constant_elements(norm.args[3]);
+  if (!scale || !bias || !mean) return false;
+  auto fits = [&](double value) { return std::abs(value) <= greatest_of(dtype); };  // not NaN
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const double shift = (*mean)[i] * factors[i];
+    if (!fits(factors[i]) || !fits(shift) || !fits((*bias)[i] - shift) ||
         std::abs(shift) > kGreatestMean * (std::abs((*scale)[i]) + std::abs((*bias)[i]))) {
       return false;
     }
@@ -51,21 +68,17 @@ bool is_affine(const Call& norm, DataType dtype) {
   return true;
 }
 
-// Whether the convolution's weights times the norm's factors are numbers of all digits, or 0. Both
-// are constants.
-bool may_scale_weights(const Call& conv, const Call& norm, DataType dtype) {
-  const auto weights = constant_elements(conv.args[1]), scale = constant_elements(norm.args[1]),
-             variance = constant_elements(norm.args[4]);
-  if (!weights || !scale || !variance || scale->empty()) return false;
-  const double epsilon = norm.attrs.at("epsilon").as<double>();
-  const bool narrow = dtype == f32;
+// Whether the convolution's weights are constants that are, times the norm's factors, numbers of
+// all digits, or 0.
+bool may_scale_weights(const Call& conv, const std::vector<double>& factors, DataType dtype) {
+  const auto weights = constant_elements(conv.args[1]);
+  if (!weights || factors.empty()) return false;
   const double least =
-      narrow ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
-  const double most =
-      narrow ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
-  const size_t count = weights->size() / scale->size();  // of a filter
-  for (size_t i = 0; i < scale->size(); ++i) {
-    const double k = std::abs((*scale)[i]) / std::sqrt((*variance)[i] + epsilon);
+      dtype == f32 ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+  const double most = greatest_of(dtype);
+  const size_t count = weights->size() / factors.size();  // of a filter
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const double k = std::abs(factors[i]);
     double smallest = most, greatest = 0;
     for (size_t j = i * count; j < (i + 1) * count; ++j) {
       const double weight = std::abs((*weights)[j]);
@@ -106,7 +119,8 @@ class Folder : public Rewriter {
         return keep(var, value);
       }
     }
-    if (!is_affine(*norm, dtype)) return keep(var, value);
+    const auto factors = factors_of(*norm);
+    if (!factors || !is_affine(*norm, *factors, dtype)) return keep(var, value);
     const Operand epsilon = number_constant(dtype, norm->attrs.at("epsilon").as<double>());
     const Operand k =
         b.op(op::mul, {norm->args[1], b.op(op::rsqrt, {b.op(op::add, {norm->args[4], epsilon})})});
@@ -115,7 +129,7 @@ class Folder : public Rewriter {
     // In an inner block, such as a loop's, the convolution would be computed more often.
     if (conv != convolutions_.end() && conv->second.block == block_of(var) && channel == 1 &&
         !is_channels_last(*conv->second.call) &&
-        may_scale_weights(*conv->second.call, *norm, dtype)) {
+        may_scale_weights(*conv->second.call, *factors, dtype)) {
       return into_weights(conv->second, k, mean, bias);
     }
     const Operand c = b.op(op::sub, {bias, b.op(op::mul, {mean, k})});

@@ -8,6 +8,7 @@
 
 #include "graph/ir/intrinsic.h"
 #include "graph/pass/arena.h"
+#include "support/rounding.h"
 
 namespace tenon::graph {
 namespace {
@@ -22,10 +23,6 @@ constexpr int64_t kSpare = int64_t{16} << 20;
 constexpr int64_t kSpareFactor = 8;
 // Smaller blocks never get arenas of their own.
 constexpr int64_t kLeastOwn = int64_t{1} << 20;
-
-int64_t align_up(int64_t bytes) {
-  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-}
 
 // A group of values, which have one place.
 struct Sized {
@@ -72,7 +69,7 @@ class Planner {
       out.scope = lifetimes_.common(out.scope, values[i].scope);
     }
     if (out.bytes - least > kSpare) return std::nullopt;
-    out.bytes = align_up(out.bytes);
+    out.bytes = round_up(out.bytes, kTensorAlignment);
     return out;
   }
 
