@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Times recurrent and recursive models at batch 1 in Tenon, PyTorch and ONNX Runtime, and prints a table of ratios.
 
-Usage: compare.py [--only NAME,...] [--rounds N] [--seconds S] [--folder FOLDER] [--json FILE]
+Usage: compare.py [--only NAME,...] [--rounds N] [--seconds S] [--threads N] [--folder FOLDER] [--json FILE]
 
   --only NAME,...   these rows: see --list
   --rounds N        turns that every engine gets (15)
-  --seconds S       CPU time of an engine's turn (0.1)
+  --seconds S       time of an engine's turn (0.1)
+  --threads N       that every engine may use (1); with several, times are by the clock, and there are no limits
   --folder FOLDER   where weights, models and a C library are made; by default a temporary folder
   --json FILE       also write every round's figures there
   --list            print the rows' names
@@ -13,7 +14,7 @@ Usage: compare.py [--only NAME,...] [--rounds N] [--seconds S] [--folder FOLDER]
 The package tenon must be importable beside those of requirements.txt, and there must be a C compiler, cc, and the command
 build/release/tools/tenon/tenon.
 
-Everything is fp32 with one thread. A row is a set of sentences or trees, each a call from Python with arrays that are
+Everything is fp32. A row is a set of sentences or trees, each a call from Python with arrays that are
 ready. The results of all engines are compared before anything is timed. Engines take turns, so that a slow moment of
 the machine affects all of them; times are CPU time per token (a word, a leaf, a turn of a loop), the median over the
 rounds, and a ratio is the median of the rounds' ratios, Tenon's time divided by the peer's. The limit is the time that
@@ -40,12 +41,14 @@ import of_onnx
 import of_tenon
 import of_torch
 import tenon
+import torch
 import workloads
 
 HERE = Path(__file__).resolve().parent
 TOLERANCE = 1e-4  # of a difference, relative to the greatest magnitude
 LOOP_TURNS, BERT_MEAN_WORDS, BERT_WORDS = 1000, 40, 128
 AT_LIMIT = 1.1
+PAUSE = 0.2  # seconds, after which the last engine's threads wait without spinning
 Call = Callable[[], np.ndarray]
 
 
@@ -236,11 +239,15 @@ def compare_results(row: Row) -> float:
 
 
 def microseconds(calls: list[Call], seconds: float) -> float:
-    """CPU time of all calls once: the mean over a stretch that follows an untimed round."""
+    """CPU time of all calls once, with several threads the clock's: the mean of a stretch that follows an untimed round."""
+    now = time.process_time_ns
+    if workloads.threads > 1:
+        now = time.perf_counter_ns
+        time.sleep(PAUSE)
     for call in calls:
         call()
-    rounds, start = 0, time.process_time_ns()
-    while (taken := time.process_time_ns() - start) < seconds * 1e9 or rounds == 0:
+    rounds, start = 0, now()
+    while (taken := now() - start) < seconds * 1e9 or rounds == 0:
         for call in calls:
             call()
         rounds += 1
@@ -254,7 +261,7 @@ def measure(row: Row, options: argparse.Namespace, limit: Limit) -> dict:
         times = {"Tenon": microseconds(row.tenon, options.seconds) / row.tokens}
         for name, calls in (row.peers | row.beside).items():
             times[name] = microseconds(calls, options.seconds) / row.tokens
-        if row.weights:
+        if row.weights and workloads.threads == 1:
             times["limit"] = limit.microseconds(row.weights, options.seconds / 4)
         rounds.append(times)
     found = {"row": row.name, "what": row.what, "tokens": row.tokens, "difference": worst, "rounds": rounds}
@@ -275,7 +282,7 @@ def lines_of(row: Row, found: dict) -> list[list[str]]:
     rounds = found["rounds"]
     median = lambda of: statistics.median(r[of] for r in rounds)
     ratio = lambda of: statistics.median(r["Tenon"] / r[of] for r in rounds)
-    limit = min(r["limit"] for r in rounds) if row.weights else None
+    limit = min((r["limit"] for r in rounds if "limit" in r), default=None)
     to_limit = median("Tenon") / limit if limit else None
     first = [row.what, figure(median("Tenon"))]
     first += [figure(limit), f"{to_limit:.2f}"] if limit else ["", ""]
@@ -300,6 +307,7 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(ROWS))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.1)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--list", action="store_true")
@@ -310,8 +318,10 @@ def main() -> None:
     names = options.only.split(",")
     if unknown := set(names) - set(ROWS):
         parser.error(f"there is no row {', '.join(sorted(unknown))}: see --list")
-    if options.rounds < 1:
-        parser.error("--rounds takes a number of at least 1")
+    if options.rounds < 1 or options.threads < 1:
+        parser.error("--rounds and --threads take numbers of at least 1")
+    workloads.threads = options.threads
+    torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
@@ -324,7 +334,8 @@ def main() -> None:
             all_found.append(measure(row, options, limit))
             lines += lines_of(row, all_found[-1])
             print(f"{name}: results differ by {all_found[-1]['difference']:.1e}", file=sys.stderr)
-    print(f"µs per token, one thread, PyTorch {of_torch.VERSION}, ONNX Runtime {of_onnx.VERSION}:\n")
+    threads = "one thread" if options.threads == 1 else f"{options.threads} threads"
+    print(f"µs per token, {threads}, PyTorch {of_torch.VERSION}, ONNX Runtime {of_onnx.VERSION}:\n")
     print("\n".join(f"| {' | '.join(cells)} |" for cells in lines))
     if options.json:
         options.json.write_text(json.dumps(all_found, indent=1))

@@ -25,7 +25,7 @@ def model(nodes, inputs, outputs, constants: dict[str, np.ndarray]) -> onnx.Mode
 
 def session(source: onnx.ModelProto | str) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = workloads.threads, 1
     options.log_severity_level = 3
     given = source if isinstance(source, str) else source.SerializeToString()
     return onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])

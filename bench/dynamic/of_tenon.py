@@ -31,7 +31,7 @@ def prepare(folder: Path) -> None:
 
 
 def machine(exe: tenon.Executable) -> tenon.VirtualMachine:
-    return tenon.VirtualMachine(exe, threads=1)
+    return tenon.VirtualMachine(exe, threads=workloads.threads)
 
 
 def calls(function: Any, inputs: list[tuple[Any, ...]]) -> list[Call]:
@@ -72,6 +72,6 @@ def outside_kernels(source: Path, inputs: dict[str, np.ndarray]) -> float:
             np.save(Path(folder, f"{name}.npy"), array)
         compiled = Path(folder, "model.tnx")
         subprocess.run([TOOL, "compile", source, "-o", compiled, "--quiet"], check=True)
-        command = [TOOL, "bench", compiled, "--inputs", folder, "--threads", "1", "--duration", "1s", "--json", "--quiet"]
+        command = [TOOL, "bench", compiled, "--inputs", folder, "--threads", str(workloads.threads), "--duration", "1s", "--json", "--quiet"]
         shares = [json.loads(subprocess.check_output(command))["outside_kernels"] for _ in range(3)]
     return min(shares)  # the one that other processes disturbed least

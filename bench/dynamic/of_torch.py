@@ -8,7 +8,6 @@ from torch import nn
 
 import workloads
 
-torch.set_num_threads(1)
 torch.set_grad_enabled(False)
 
 VERSION = torch.__version__.split("+")[0]

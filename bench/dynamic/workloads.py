@@ -7,6 +7,7 @@ import numpy as np
 INPUT, LSTM_SIZES, TREE_HIDDEN = 300, (512, 64), 150
 SENTENCES, MEAN_WORDS = 8, 19  # the Stanford Sentiment Treebank has about 19 words a sentence
 DEGENERATE_WORDS = 100
+threads = 1  # that every engine may use
 
 # A tree is a word's index in its sentence, or a pair of trees.
 Tree = int | tuple["Tree", "Tree"]

@@ -30,6 +30,8 @@ int64_t own_cost(const Expr& e) {
   }
   const bool is_index = e.dtype == i64 || e.dtype.is_bool();
   switch (class_of(e)) {
+    case ScalarCost::kFree:
+      return 0;
     case ScalarCost::kSimple:
       return is_index ? 1 : kSimpleCost;
     case ScalarCost::kDivision:

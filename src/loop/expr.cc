@@ -257,6 +257,16 @@ ExprRef binary(BinaryOp op, ExprRef a, ExprRef b) {
   return make_binary(op, std::move(a), std::move(b));
 }
 
+ExprRef rounded(const ExprRef& e) {
+  const Expr* inner = e.get();
+  while (inner->kind == ExprKind::kUnary && static_cast<const Unary*>(inner)->op == UnaryOp::kNeg) {
+    inner = static_cast<const Unary*>(inner)->a.get();
+  }
+  const bool is_product = inner->dtype.is_float() && inner->kind == ExprKind::kBinary &&
+                          static_cast<const Binary*>(inner)->op == BinaryOp::kMul;
+  return is_product ? unary(UnaryOp::kRounded, e) : e;
+}
+
 ExprRef select(ExprRef condition, ExprRef if_true, ExprRef if_false) {
   TENON_ASSERT(condition->dtype.is_bool(), "select by ", condition->dtype);
   TENON_ASSERT(if_true->dtype == if_false->dtype, "select of ", if_true->dtype, " and ",

@@ -140,6 +140,8 @@ ExprRef dim_value(const Dim& d);
 ExprRef load(const Ref<const Buffer>& buffer, Array<ExprRef> indices);
 ExprRef unary(UnaryOp op, ExprRef a);
 ExprRef binary(BinaryOp op, ExprRef a, ExprRef b);
+// kRounded of a product of floats, perhaps negated; others as they are.
+ExprRef rounded(const ExprRef& e);
 ExprRef select(ExprRef condition, ExprRef if_true, ExprRef if_false);
 ExprRef cast(DataType dtype, ExprRef a);
 ExprRef bit_cast(DataType dtype, ExprRef a);

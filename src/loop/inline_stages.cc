@@ -147,6 +147,10 @@ class Inliner {
     VarMap axes;
     for (size_t i = 0; i < s.axes.size(); ++i) axes[s.axes[i].get()] = l.indices[i];
     known->second = {e, substitute(s.body, axes)};
+    // Each copy must be the same number: what is the greatest of all in one may not be exceeded by
+    // its copy.
+    const Uses& uses = uses_.at(l.buffer.get());
+    if (uses.sites > 1 && !uses.is_factor) known->second.value = rounded(known->second.value);
     return known->second.value;
   }
 

@@ -57,8 +57,8 @@ TEST(InlineStages, CheapWorkIsRepeated) {
                       {y});
   EXPECT_EQ(to_text(*inline_stages(c)),
             "compute(x: tensor[n, m; f32]) -> y:\n"
-            "  sum[i0 < n]: f32 = sum over k0 < m of x[i0, k0] * 2.0\n"
-            "  y[i0_1 < n, i1 < m]: f32 = (x[i0_1, i1] * 2.0) - sum[i0_1]\n");
+            "  sum[i0 < n]: f32 = sum over k0 < m of rounded(x[i0, k0] * 2.0)\n"
+            "  y[i0_1 < n, i1 < m]: f32 = rounded(x[i0_1, i1] * 2.0) - sum[i0_1]\n");
 }
 
 TEST(InlineStages, RowValuesStayStages) {

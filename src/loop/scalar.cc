@@ -36,6 +36,8 @@ double float_unary(UnaryOp op, DataType t, double x) {
       return std::trunc(x);
     case UnaryOp::kRoundEven:
       return std::nearbyint(x);
+    case UnaryOp::kRounded:
+      return x;
     case UnaryOp::kSqrt:
       return rounded(t, std::sqrt(x));
     case UnaryOp::kExp:

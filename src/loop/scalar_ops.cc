@@ -7,8 +7,8 @@ enum Operands : uint8_t { Bools = 1, Ints = 2, Floats = 4 };
 enum Result : bool { Same, Truth };
 enum Fails : bool { Never, OnZero };
 
-constexpr ScalarCost Simple = ScalarCost::kSimple, Division = ScalarCost::kDivision,
-                     Transcendental = ScalarCost::kTranscendental;
+constexpr ScalarCost Free = ScalarCost::kFree, Simple = ScalarCost::kSimple,
+                     Division = ScalarCost::kDivision, Transcendental = ScalarCost::kTranscendental;
 
 constexpr ScalarOpInfo kUnary[] = {
 #define TENON_UNARY(op, word, operands, result, cost) \

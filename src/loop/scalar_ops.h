@@ -32,6 +32,7 @@ enum class BinaryOp : uint8_t {
 inline constexpr int64_t kBytesPerWord = 4;
 
 enum class ScalarCost : uint8_t {
+  kFree,            // no instruction
   kSimple,          // one or two instructions
   kDivision,        // several times that: divisions, square roots
   kTranscendental,  // a polynomial or a loop

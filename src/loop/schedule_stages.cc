@@ -165,7 +165,7 @@ class StageSchedule {
       const ExprRef body = rewrite(substitute(t.body, axes));
       results.emplace_back(t.out, body);
       merged.insert(t.out.get());
-      if (!may_overwrite_input(*t.out)) value[t.out.get()] = body;
+      if (!may_overwrite_input(*t.out)) value[t.out.get()] = rounded(body);
     }
     std::vector<Work> after;
     std::unordered_set<const Buffer*> unwritten;

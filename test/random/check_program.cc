@@ -26,14 +26,15 @@ double element(const Tensor& t, int64_t i) {
   return t.dtype().is_float() ? loop::as_float(bits) : static_cast<double>(bits);
 }
 
-bool agree(DataType dtype, double found, double expected) {
+bool agree(DataType dtype, double found, double expected, std::optional<double> allowed = {}) {
   if (std::isnan(expected) || std::isnan(found)) return std::isnan(expected) == std::isnan(found);
   if (!dtype.is_float() || std::isinf(expected)) return found == expected;
-  return std::fabs(found - expected) <= kTolerance * (1 + std::fabs(expected));
+  return std::fabs(found - expected) <= allowed.value_or(kTolerance * (1 + std::fabs(expected)));
 }
 
-// How two results differ, or "".
-std::string difference(const Any& found, const Any& expected) {
+// How two results differ, or "". If they are tensors, `allowed` may say by how much elements may.
+std::string difference(const Any& found, const Any& expected,
+                       const std::vector<double>* allowed = nullptr) {
   const auto f = found.try_as<Tensor>(), e = expected.try_as<Tensor>();
   if (f.has_value() != e.has_value()) return "one result is a tensor, the other none";
   if (e) {
@@ -43,7 +44,11 @@ std::string difference(const Any& found, const Any& expected) {
     }
     for (int64_t i = 0; i < e->count(); ++i) {
       const double x = element(*f, i), y = element(*e, i);
-      if (!agree(e->dtype(), x, y)) return cat("element ", i, " is ", x, ", not ", y);
+      const auto within =
+          allowed ? std::optional((*allowed)[static_cast<size_t>(i)]) : std::nullopt;
+      if (agree(e->dtype(), x, y, within)) continue;
+      return cat("element ", i, " is ", x, ", not ", y,
+                 within ? cat(" (allowed: ", *within, ")") : "");
     }
     return "";
   }
@@ -74,10 +79,12 @@ std::string difference(const Any& found, const Any& expected) {
   return structural_equal(found, expected) ? "" : "another value";
 }
 
-std::string difference(const std::vector<Any>& found, const std::vector<Any>& expected) {
+std::string difference(const std::vector<Any>& found, const std::vector<Any>& expected,
+                       const std::vector<std::vector<double>>& allowed) {
   if (found.size() != expected.size()) return "another number of results";
   for (size_t i = 0; i < found.size(); ++i) {
-    const std::string d = difference(found[i], expected[i]);
+    const std::string d =
+        difference(found[i], expected[i], allowed.empty() ? nullptr : &allowed[i]);
     if (!d.empty()) return cat("result ", i, ": ", d);
   }
   return "";
@@ -117,7 +124,7 @@ class Checker {
   }
 
   void require_same(const std::vector<Any>& found, const graph::Module& shown) {
-    const std::string d = difference(found, expected_);
+    const std::string d = difference(found, expected_, checks_.allowed);
     if (d.empty()) return;
     failure_ = cat(where_, ": ", d, "\n", to_text(shown));
     throw Found();
@@ -138,6 +145,7 @@ class Checker {
     options.libraries = libraries ? "onednn" : "none";
     options.threads = 1;
     options.check_after_each = true;
+    options.direct_convolutions = checks_.direct_convolutions;
     options.inter_op = level == 1 ? 2 : 1;
     graph::Module before = module_;
     const std::string way = cat("-O", level, libraries ? " with libraries" : "",

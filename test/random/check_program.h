@@ -15,6 +15,10 @@ struct Checks {
   std::vector<int> levels = {0, 1, 2, 3};
   bool libraries = true;  // also with library calls
   bool may_fail = true;   // that the reference fails is no finding
+  bool direct_convolutions = false;
+  // The greatest difference of each element of each result, which are tensors; if empty,
+  // kTolerance applies.
+  std::vector<std::vector<double>> allowed = {};
 };
 
 // Runs @main on `inputs` in every way that `checks` selects. Returns where results differ or the

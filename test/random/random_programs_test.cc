@@ -11,6 +11,7 @@
 #include "graph/ir/text.h"
 #include "graph/ir/walk.h"
 #include "graph_program.h"
+#include "range_program.h"
 #include "value_program.h"
 
 namespace tenon::random_programs {
@@ -45,6 +46,16 @@ TEST_P(GraphPrograms, ComputeTheSameOnTheMachine) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, GraphPrograms, testing::Bool(),
                          [](const auto& info) { return info.param ? "Symbolic" : "Static"; });
+
+// Rewrites keep the digits and the range that the definition has.
+TEST(RangePrograms, ComputeTheSame) {
+  driver::initialise();
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const RangeProgram program = range_program(seed);
+    ASSERT_EQ(find_difference(program), "") << "seed " << seed << " in\n"
+                                            << graph::to_text(program.module);
+  }
+}
 
 // The generator makes programs with branches, loops, calls and sizes known only at run time, of 5
 // operators and more.

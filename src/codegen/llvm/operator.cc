@@ -22,6 +22,18 @@ llvm::ConstantFP* splat_constant(llvm::Value* v) {
   return llvm::dyn_cast_or_null<llvm::ConstantFP>(c);
 }
 
+// Of a product, perhaps negated, with an addition of it.
+void forbid_contraction(llvm::Value* v) {
+  while (auto* negation = llvm::dyn_cast<llvm::UnaryOperator>(v)) {
+    negation->setHasAllowContract(false);
+    v = negation->getOperand(0);
+  }
+  auto* product = llvm::dyn_cast<llvm::Instruction>(v);
+  if (product && product->getOpcode() == llvm::Instruction::FMul) {
+    product->setHasAllowContract(false);
+  }
+}
+
 }  // namespace
 
 llvm::Value* OperatorWriter::per_lane(
@@ -102,6 +114,9 @@ Value OperatorWriter::unary(const loop::Unary& e, Value a) {
     case UnaryOp::kSqrt:
       result = square_root(x);
       break;
+    case UnaryOp::kRounded:
+      forbid_contraction(a.v);
+      return a;
     default:
       result = f_.m.math.unary(e.op, x);
   }

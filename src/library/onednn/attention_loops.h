@@ -28,7 +28,7 @@ struct AttentionLoops {
       const float top = greatest(padded, scores) * factor;
       Floats sum = {};
       for (int64_t i = 0; i < padded; i += kLanes) {
-        const Floats e = exponential(Products::load(scores + i) * factor - top);
+        const Floats e = exponential(rounded(Products::load(scores + i) * factor) - top);
         Products::store(scores + i, e);
         sum += e;
       }
@@ -71,6 +71,16 @@ struct AttentionLoops {
 
  private:
   [[gnu::always_inline]] static inline Floats all(float value) { return Products::all(value); }
+
+  // The product on its own, as the greatest was rounded: fused with a subtraction of that, it could
+  // exceed it.
+  [[gnu::always_inline]] static inline Floats rounded(const Floats& product) {
+#if defined(__GNUC__) && !defined(__clang__)
+    return __builtin_assoc_barrier(product);
+#else
+    return product;  // Clang fuses only within an expression
+#endif
+  }
 
   static void scale_row(int64_t keys, float scale, const float* mask, float* scores) {
     int64_t i = 0;
