@@ -16,9 +16,9 @@ build/release/tools/tenon/tenon.
 
 Everything is fp32. A row is a set of sentences or trees, each a call from Python with arrays that are
 ready. The results of all engines are compared before anything is timed. Engines take turns, so that a slow moment of
-the machine affects all of them; times are CPU time per token (a word, a leaf, a turn of a loop), the median over the
-rounds, and a ratio is the median of the rounds' ratios, Tenon's time divided by the peer's. The limit is the time that
-it takes to read the weights once for each step, forth in one and back in the next, or, where many tokens share a
+the machine affects all of them; times are CPU time per token (a word, a leaf, an iteration of a loop), the median over
+the rounds, and a ratio is the median of the rounds' ratios, Tenon's time divided by the peer's. The limit is the time
+that it takes to read the weights once for each step, alternately forwards and backwards, or, where many tokens share a
 reading, to multiply by them, if that takes longer: the fastest that `limit.c` read as many bytes, and multiplied in
 registers, in the same rounds. A budget counts as met within 1.1 of the limit, too.
 """

@@ -82,7 +82,7 @@ def _metadata_of(model: Any) -> dict[str, Any]:
     return dict(_compiler.call("tenon.model_metadata", model, _compiler.limits_of(None, None)) or {})
 
 
-# What does in Tenon what settings and methods of ONNX Runtime do that there aren't here.
+# Tenon's counterparts of settings and methods of ONNX Runtime that this class lacks.
 _INSTEAD = {
     "io_binding": "arguments and results are never copied: session.executable(x, out=y) writes to y",
     "run_with_iobinding": "session.executable(x, out=y) writes to y",

@@ -190,7 +190,7 @@ int try_parallel(const ParallelLoop& loop) noexcept {
 
     StandingTeam* const standing = standing_team;
     const bool backwards =
-        standing && standing->is_odd_run(reinterpret_cast<const void*>(loop.body));
+        standing && standing->next_run_is_odd(reinterpret_cast<const void*>(loop.body));
     Progress progress(loop, grain, chunks, threads, backwards);
     const auto work = [](void* p, int32_t place) { static_cast<Progress*>(p)->work(place); };
     if (threads <= 1) {

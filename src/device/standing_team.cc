@@ -56,7 +56,7 @@ void StandingTeam::stand_by(int32_t place) {
   }
 }
 
-bool StandingTeam::is_odd_run(const void* body) {
+bool StandingTeam::next_run_is_odd(const void* body) {
   for (Runs& runs : runs_) {
     if (!runs.body) runs = {body, true};
     if (runs.body == body) return runs.odd = !runs.odd;

@@ -20,10 +20,10 @@ class StandingTeam {
   void stand_by(int32_t place);
   void dismiss();  // by the leader; no loop follows
 
-  // Whether this is an odd run of a loop with that body, counted from 0. Alternating the direction
-  // in which a thread goes through its share lets it begin with what it read last, which its cache
-  // still holds.
-  bool is_odd_run(const void* body);
+  // Counts a run of a loop with that body, from 0, and says whether its number is odd. Alternating
+  // the direction in which a thread goes through its share lets it begin with what it read last,
+  // which its cache still holds.
+  bool next_run_is_odd(const void* body);
 
  private:
   static constexpr uint64_t kDismissed = UINT64_MAX;

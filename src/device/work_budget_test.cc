@@ -40,7 +40,7 @@ TEST(WorkBudget, StopsWhenItIsCancelled) {
   EXPECT_THAT(failure_of([] { poll(); }), HasSubstr("compiling m.onnx was cancelled"));
 }
 
-// However many budgets are around it: polling is a loop, not a recursion.
+// Also if a budget without limits is between them.
 TEST(WorkBudget, StopsWithTheWorkAroundIt) {
   std::atomic<bool> stop = false;
   WorkBudget outer({.cancel = &stop}, "compiling", "m.onnx");

@@ -37,18 +37,6 @@ bool is_of_sizes(const ExprRef& e) {
   return fits;
 }
 
-ExprRef both(const ExprRef& a, const ExprRef& b) {
-  if (is_always_true(a) || is_constant(b, 0)) return b;
-  if (is_always_true(b) || is_constant(a, 0)) return a;
-  return binary(BinaryOp::kAnd, a, b);
-}
-
-ExprRef either(const ExprRef& a, const ExprRef& b) {
-  if (is_constant(a, 0) || is_always_true(b)) return b;
-  if (is_constant(b, 0) || is_always_true(a)) return a;
-  return binary(BinaryOp::kOr, a, b);
-}
-
 }  // namespace
 
 bool is_always_true(const ExprRef& condition) {
@@ -77,7 +65,7 @@ ExprRef Emptiness::condition_of(const Stmt& s) {
     case StmtKind::kSeq: {
       ExprRef any = truth(false);
       for (const StmtRef& each : static_cast<const Seq&>(s).body) {
-        any = either(any, may_act(*each));
+        any = binary(BinaryOp::kOr, any, may_act(*each));
         if (is_always_true(any)) break;
       }
       return any;
@@ -87,13 +75,13 @@ ExprRef Emptiness::condition_of(const Stmt& s) {
       if (may_fail(loop.begin) || may_fail(loop.extent)) return truth(true);
       const ExprRef turns =
           is_of_sizes(loop.extent) ? binary(BinaryOp::kLt, index(0), loop.extent) : truth(true);
-      return both(turns, may_act(*loop.body));
+      return binary(BinaryOp::kAnd, turns, may_act(*loop.body));
     }
     case StmtKind::kIf: {
       const auto& choice = static_cast<const If&>(s);
       if (choice.else_body || may_fail(choice.condition)) return truth(true);
       const ExprRef chosen = is_of_sizes(choice.condition) ? choice.condition : truth(true);
-      return both(chosen, may_act(*choice.then_body));
+      return binary(BinaryOp::kAnd, chosen, may_act(*choice.then_body));
     }
     case StmtKind::kLet: {
       const auto& named = static_cast<const Let&>(s);

@@ -1,4 +1,4 @@
-// Where the loops of a nest turn for nothing.
+// Which loops of a nest would iterate without effect.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tenon::loop {
 
-// A loop over a large axis may turn for hours although the loops in it are over axes without
+// A loop over a large axis may iterate for hours although the loops in it are over axes without
 // elements. This tells from sizes alone, before a loop begins, whether it does anything.
 class Emptiness {
  public:

@@ -63,7 +63,7 @@ class WindowSchedule {
     const auto channels = channel_.extent.as_const(), steps = step_.extent.as_const();
     if (!channels || !steps) return false;
     most_places_ = places_of_windows(w_.accumulate, *channels, *steps, options_.target);
-    if (most_places_ == 0 || !fits(*channels, *steps)) return false;
+    if (most_places_ == 0 || !limit_places(*channels, *steps)) return false;
     bool slides = false, shared = false;
     for (const Load* l : loads_in(body)) {
       if (l->indices.size() != 1) return false;
@@ -76,8 +76,9 @@ class WindowSchedule {
     return slides && shared;
   }
 
-  // Whether tiles of some places aren't too large, written out; lowers the number of places.
-  bool fits(int64_t channels, int64_t steps) {
+  // Lowers the number of places of a tile until the tile isn't too large, written out; false if too
+  // few are left.
+  bool limit_places(int64_t channels, int64_t steps) {
     const int64_t tiles = tiles_of_windows(w_.accumulate, channels, options_.target);
     int64_t nodes = steps * count_nodes(guarded_.body, kMostNodes);
     for (const Work& a : after_) {

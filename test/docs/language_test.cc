@@ -1,8 +1,11 @@
 // Every program in docs/language.md is valid and reads back equal.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
+#include <iterator>
 #include <regex>
 #include <sstream>
 
@@ -10,6 +13,7 @@
 #include "graph/ir/imports.h"
 #include "graph/ir/text.h"
 #include "graph/op/register.h"
+#include "loop/scalar_ops.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {
@@ -88,6 +92,24 @@ TEST(LanguagePage, ItsTablesHaveFunctionsOfTheStandardLibrary) {
     EXPECT_NE(std::ranges::find(known, match[1].str()), known.end()) << line;
   }
   EXPECT_EQ(rows, 14u);
+}
+
+// The functions of the grammar of kernels are the operations of scalars that aren't signs.
+TEST(LanguagePage, HasEveryFunctionOfKernels) {
+  std::stringstream page;
+  page << std::ifstream("docs/language.md").rdbuf();
+  std::smatch block;
+  const std::string text = page.str();
+  ASSERT_TRUE(std::regex_search(text, block, std::regex(R"(FUNCTION   =([a-z0-9_ \n]*)\n\n)")));
+  std::istringstream words(block[1]);
+  const std::vector<std::string> found{std::istream_iterator<std::string>(words), {}};
+  std::vector<std::string> expected;
+  for (const auto& table : {loop::unary_ops(), loop::binary_ops()}) {
+    for (const loop::ScalarOpInfo& op : table) {
+      if (std::isalpha(op.word[0])) expected.emplace_back(op.word);
+    }
+  }
+  EXPECT_THAT(found, testing::UnorderedElementsAreArray(expected));
 }
 
 }  // namespace

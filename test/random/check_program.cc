@@ -98,6 +98,7 @@ class Checker {
   std::string run() {
     try {
       expected_ = evaluate(module_);
+      work_of_original_ = work_;
     } catch (const Error& error) {
       const bool found = error.kind() == ErrorKind::Internal || !checks_.may_fail;
       return found ? cat("evaluated: ", error.render()) : "";
@@ -120,13 +121,27 @@ class Checker {
   static constexpr int64_t kFuel = int64_t{1} << 40;
 
   std::vector<Any> evaluate(const graph::Module& module) {
-    return evaluator_.run(module, *module->functions.find("main"), inputs_);
+    constexpr double kAll = int64_t{1} << 50;
+    evaluator_.state().work_left = kAll;
+    std::vector<Any> results = evaluator_.run(module, *module->functions.find("main"), inputs_);
+    work_ = kAll - evaluator_.state().work_left;
+    return results;
   }
 
   void require_same(const std::vector<Any>& found, const graph::Module& shown) {
     const std::string d = difference(found, expected_, checks_.allowed);
     if (d.empty()) return;
     failure_ = cat(where_, ": ", d, "\n", to_text(shown));
+    throw Found();
+  }
+
+  // No pass moves work into a loop, or repeats it; from -O2, changes of layout are more work, too.
+  // One pass may add work that another one then does at compile time, so that only what all of
+  // them leave counts. (A batch norm becomes two operators.)
+  void require_no_more_work(const graph::Module& lowered) {
+    if (work_ <= 2 * work_of_original_ + 20) return;
+    failure_ = cat(where_, ": runs store ", work_, " elements, not ", work_of_original_, "\n",
+                   to_text(lowered));
     throw Found();
   }
 
@@ -165,9 +180,10 @@ class Checker {
     }
     const graph::Module lowered = driver::run_passes(module_, options);
     where_ = cat(way, ", compiled");
+    if (level <= 1) require_no_more_work(lowered);
     if (!checks_.machine) return;
-    if (libraries && structural_equal(Any(lowered), Any(own_))) return;
-    own_ = lowered;
+    if (libraries && structural_equal(Any(lowered), Any(lowered_))) return;
+    lowered_ = lowered;
     const vm::Unit unit = driver::generate_code(lowered, options);
     bound_ = bound_of(unit);
     vm::ProgramOptions load;
@@ -222,7 +238,7 @@ class Checker {
   void hold_to_bound(int64_t taken) {
     if (!bound_.bytes || taken == *bound_.bytes || (!bound_.exact && taken < *bound_.bytes)) return;
     failure_ = cat(where_, ": main takes ", taken, " bytes, not ", bound_.exact ? "" : "at most ",
-                   *bound_.bytes, ": ", bound_.formula, "\n", to_text(own_));
+                   *bound_.bytes, ": ", bound_.formula, "\n", to_text(lowered_));
     throw Found();
   }
 
@@ -250,7 +266,8 @@ class Checker {
   const Checks& checks_;
   ReferenceEvaluator evaluator_{codegen::baseline_target(), KernelMode::kWalked};
   std::vector<Any> expected_;
-  graph::Module own_;  // lowered without libraries
+  double work_ = 0, work_of_original_ = 0;  // of the last evaluation, and of the module's
+  graph::Module lowered_;                   // what was last checked on the machine
   Bound bound_;
   std::string where_, failure_;
 };

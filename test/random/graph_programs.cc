@@ -1,15 +1,16 @@
-// graph_programs COUNT FIRST [FOLDER]   checks the random programs FIRST to FIRST + COUNT - 1, each
-//                                       with static and symbolic sizes; forever if COUNT is 0.
-//                                       Writes findings to FOLDER (default: here) as NUMBER.tn.
+// graph_programs COUNT FIRST [FOLDER]   checks random graphs, each with static and symbolic sizes.
+//                                       Writes findings as NUMBER.tn and NUMBERs.tn.
 // graph_programs FILE.tn SEED           checks @main of a textual program on inputs of that seed.
 //
-// Exits with 1 after a finding: results differ or the compiler fails.
+// A finding: results differ or the compiler fails.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include "check_program.h"
+#include "check_seeds.h"
 #include "driver/compile.h"
 #include "graph/ir/check.h"
 #include "graph/ir/text.h"
@@ -49,36 +50,19 @@ int check_file(const std::string& path, uint64_t seed) {
   return kFound;
 }
 
-int check_seeds(uint64_t count, uint64_t first, const std::string& folder) {
-  int findings = 0;
-  for (uint64_t seed = first; count == 0 || seed < first + count; ++seed) {
-    for (const bool symbolic : {false, true}) {
-      const graph::Module module = graph_program(seed, symbolic);
-      const std::string found = check(module, seed);
-      if (found.empty()) continue;
-      ++findings;
-      const std::string path = cat(folder, "/", seed, symbolic ? "s" : "", ".tn");
-      std::ofstream(path) << graph::to_text(module);
-      std::printf("%s, seed %llu: %s\n", path.c_str(), static_cast<unsigned long long>(seed),
-                  found.substr(0, found.find('\n')).c_str());
-      std::fflush(stdout);
-    }
-    if (seed % 100 == 99) std::fprintf(stderr, "%llu\n", static_cast<unsigned long long>(seed));
-  }
-  return findings == 0 ? 0 : kFound;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3 && argc != 4) {
-    std::fprintf(stderr,
-                 "usage: graph_programs COUNT FIRST [FOLDER] | graph_programs FILE.tn SEED\n");
-    return kUsage;
+  if (argc == 3 && std::string_view(argv[1]).ends_with(".tn")) {
+    driver::initialise();
+    return check_file(argv[1], std::strtoull(argv[2], nullptr, 10));
   }
-  driver::initialise();
-  const std::string first = argv[1];
-  const uint64_t number = std::strtoull(argv[2], nullptr, 10);
-  if (first.ends_with(".tn")) return check_file(first, number);
-  return check_seeds(std::strtoull(argv[1], nullptr, 10), number, argc == 4 ? argv[3] : ".");
+  return check_seeds(argc, argv, [](uint64_t seed, const Report& report) {
+    for (const bool symbolic : {false, true}) {
+      const graph::Module module = graph_program(seed, symbolic);
+      const std::string difference = check(module, seed);
+      if (difference.empty()) continue;
+      report({cat(seed, symbolic ? "s" : ""), graph::to_text(module), difference});
+    }
+  });
 }

@@ -80,7 +80,7 @@ def without_bindings(lines, failure):
 
 
 def with_smaller_numbers(lines, failure):
-    """Replaces each number by 1, 0 or half of its value."""
+    """Replaces each number by 0, 1, 2, half of its value or one less."""
     number = re.compile(r"(?<![\w.%@])\d+(?![\w.])")
     for at in range(len(lines)):
         place = 0

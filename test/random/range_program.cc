@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "check_program.h"
 #include "evaluate/reference_evaluator.h"
@@ -178,36 +179,17 @@ class RangeMaker {
   // ---- steps ----
 
   void step() {
-    switch (r_.between(0, 15)) {
-      case 0:
-      case 1:
-        return factor();
-      case 2:
-        return term();
-      case 3:
-        return batch_norm();
-      case 4:
-        return bounded();
-      case 5:
-      case 13:
-      case 14:
-        return convolve();
-      case 6:
-        return product();
-      case 7:
-        return attention();
-      case 8:
-        return normalise();
-      case 9:
-        return join();
-      case 10:
-        return reduce();
-      case 11:
-        return curved();
-      case 12:
-        return pool();
-      default:
-        return clipped();
+    static constexpr std::pair<int, void (RangeMaker::*)()> kSteps[] = {
+        {2, &RangeMaker::factor},    {1, &RangeMaker::term},      {1, &RangeMaker::batch_norm},
+        {1, &RangeMaker::bounded},   {3, &RangeMaker::convolve},  {1, &RangeMaker::product},
+        {1, &RangeMaker::attention}, {1, &RangeMaker::normalise}, {1, &RangeMaker::join},
+        {1, &RangeMaker::reduce},    {1, &RangeMaker::curved},    {1, &RangeMaker::pool},
+        {1, &RangeMaker::clipped}};
+    int64_t total = 0;
+    for (const auto& [weight, _] : kSteps) total += weight;
+    int64_t at = r_.between(0, total - 1);
+    for (const auto& [weight, step] : kSteps) {
+      if ((at -= weight) < 0) return (this->*step)();
     }
   }
 
@@ -237,9 +219,9 @@ class RangeMaker {
   }
 
   void batch_norm() {
-    if (const std::optional<Value> found = pick_of_rank(4)) batch_norm(*found);
+    if (const std::optional<Value> found = pick_of_rank(4)) normalise_batch(*found);
   }
-  void batch_norm(const Value& v) {
+  void normalise_batch(const Value& v) {
     Tensor mean = per_channel(v, 1);
     if (r_.coin()) {
       float* of = mean.data_as<float>();
@@ -325,7 +307,7 @@ class RangeMaker {
       bound += bound_of(bias);
     }
     put(y, shape, bound);
-    if (r_.between(0, 2) > 0) batch_norm(Value(values_.back()));
+    if (r_.between(0, 2) > 0) normalise_batch(Value(values_.back()));
   }
 
   void product() {

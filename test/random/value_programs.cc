@@ -1,15 +1,9 @@
-// value_programs COUNT FIRST [FOLDER]   checks the random programs of values FIRST to FIRST + COUNT
-// - 1;
-//                                       forever if COUNT is 0. Writes findings to FOLDER (default:
-//                                       here) as vNUMBER.tn, which graph_programs can check again.
+// value_programs COUNT FIRST [FOLDER]   checks random programs of values. Writes findings as
+//                                       vNUMBER.tn, which graph_programs can check again.
 //
-// Exits with 1 after a finding: results differ, or the parser or compiler fails.
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
-
+// A finding: results differ, or the parser or compiler fails.
 #include "check_program.h"
-#include "driver/compile.h"
+#include "check_seeds.h"
 #include "graph/ir/check.h"
 #include "graph/ir/text.h"
 #include "graph_program.h"
@@ -37,24 +31,9 @@ std::string check(const std::string& text, uint64_t seed) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3 && argc != 4) {
-    std::fprintf(stderr, "usage: value_programs COUNT FIRST [FOLDER]\n");
-    return 2;
-  }
-  driver::initialise();
-  const uint64_t count = std::strtoull(argv[1], nullptr, 10);
-  const uint64_t first = std::strtoull(argv[2], nullptr, 10);
-  int findings = 0;
-  for (uint64_t seed = first; count == 0 || seed < first + count; ++seed) {
+  return check_seeds(argc, argv, [](uint64_t seed, const Report& report) {
     const std::string text = value_program(seed);
-    const std::string found = check(text, seed);
-    if (found.empty()) continue;
-    ++findings;
-    const std::string path = cat(argc == 4 ? argv[3] : ".", "/v", seed, ".tn");
-    std::ofstream(path) << text;
-    std::printf("%s, seed %llu: %s\n", path.c_str(), static_cast<unsigned long long>(seed),
-                found.substr(0, 400).c_str());
-    std::fflush(stdout);
-  }
-  return findings == 0 ? 0 : 1;
+    const std::string difference = check(text, seed);
+    if (!difference.empty()) report({cat("v", seed), text, difference});
+  });
 }

@@ -19,8 +19,8 @@ void check_page(const std::string& path, const std::string& input, const char* f
   check_not_input(input, path, flag);
   const std::string extension = std::filesystem::path(path).extension().string();
   if (extension.empty() || extension == ".html" || extension == ".htm") return;
-  throw Error(ErrorKind::Usage, cat(flag, ": a report is a web page, which '", printable(path),
-                                    "' isn't by its name"))
+  throw Error(ErrorKind::Usage, cat(flag, ": a report is a web page, but '", printable(path),
+                                    "' has another extension"))
       .expected("a name that ends in .html")
       .help("`tenon trace` records in other formats, and --json prints what most commands find");
 }

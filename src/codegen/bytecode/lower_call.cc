@@ -70,7 +70,8 @@ void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool
 void FunctionLowering::call_global(const Binding& binding, const Call& call, bool tail) {
   const auto callee = functions_.find(call.callee.view());
   TENON_ASSERT(callee != functions_.end(), "no function @", call.callee);
-  const Array<VarRef>& params = module_->functions.at(call.callee)->params;
+  const FunctionExpr& function = *module_->functions.at(call.callee);
+  const Array<VarRef>& params = function.params;
   std::vector<Arg> args = values(call.args), lent;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!borrowing_.is_borrowed(params[i].get()) || args[i].is(vm::ArgKind::Borrowed)) continue;
@@ -78,10 +79,17 @@ void FunctionLowering::call_global(const Binding& binding, const Call& call, boo
     args[i] = Arg::borrowed(lent.back().index());
   }
   const Arg target = Arg::func(callee->second);
-  if (!tail || !lent.empty()) {
-    code_.emit(Opcode::Call, {define(binding.var), target}, args);
+  const auto call_here = [&](Arg dst) {
+    code_.emit(Opcode::Call, {dst, target}, args);
     // What isn't used any more is released; liveness finds which (remove_unneeded_releases).
     for (const Arg& mine : lent) code_.emit(Opcode::Move, {Arg::none(), mine});
+  };
+  // What the callee knows as a type variable may come from a cell of any size.
+  const bool any = mentions_type_var(function.result_type, [](std::string_view) { return true; });
+  if (any && SizeLowering::holds_tensor(binding.var->type)) {
+    write_unknown(define(binding.var), binding.var->type, call_here);
+  } else if (!tail || !lent.empty()) {
+    call_here(define(binding.var));
   } else if (callee->second == self_) {
     code_.self_call(std::move(args));
   } else {

@@ -140,6 +140,8 @@ class FunctionLowering::MatchLowering {
   }
 
   void arm(uint32_t index, Parts& parts) {
+    // What the pattern tells of sizes holds in the arm alone.
+    const SizeLowering::Scope scope(&function_.sizes_);
     const std::vector<VarRef> variables = variables_of(*match_.patterns[index]);
     for (size_t i = 0; i < variables.size(); ++i) {
       const VarRef& var = variables[i];

@@ -100,7 +100,7 @@ Value OperatorWriter::unary(const loop::Unary& e, Value a) {
     case UnaryOp::kAbs:
       return done(absolute(x));
     case UnaryOp::kSign:
-      return done(pick(x > 0.0, 1.0, pick(x < 0.0, -1.0, x)));
+      return done(pick(x > 0.0, 1.0, pick(x < 0.0, -1.0, x + 0.0)));  // of -0, too, 0
     case UnaryOp::kIsNan:
       return done(is_nan(x));
     case UnaryOp::kIsInf:

@@ -35,4 +35,16 @@ Effect effect_of(const Binding& binding) {
   return effect;
 }
 
+bool must_stay(const Binding& binding) {
+  const ExprRef& value = binding.value;
+  if (value.is<Check>() || value.is<MatchShape>() || value.is<Loop>()) return true;
+  if (effect_of(binding) == Effect::Ordered) return true;
+  if (value.is<FunctionExpr>()) return false;
+  bool inner = false;
+  for_each_block(value, [&](const BlockRef& block) {
+    for (const auto& b : block->bindings) inner = inner || must_stay(*b);
+  });
+  return inner;
+}
+
 }  // namespace tenon::graph

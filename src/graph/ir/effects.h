@@ -13,4 +13,8 @@ Effect effect_of(const Binding& binding);
 // The effect of a call whose value has this type.
 Effect effect_of(const Call& call, const TypeRef& type);
 
+// Whether the binding must stay even if its value is unused. A check guards later bindings, a
+// match_shape binds symbols, and a loop may not terminate.
+bool must_stay(const Binding& binding);
+
 }  // namespace tenon::graph

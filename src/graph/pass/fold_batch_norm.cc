@@ -68,8 +68,8 @@ bool is_affine(const Call& norm, const std::vector<double>& factors, DataType dt
   return true;
 }
 
-// Whether the convolution's weights are constants that are, times the norm's factors, numbers of
-// all digits, or 0.
+// Whether the convolution's weights are constants that, multiplied by the norm's factors, stay
+// normal (neither subnormal nor infinite) or zero.
 bool may_scale_weights(const Call& conv, const std::vector<double>& factors, DataType dtype) {
   const auto weights = constant_elements(conv.args[1]);
   if (!weights || factors.empty()) return false;

@@ -1,5 +1,6 @@
-// fold_batch_norm: folds a batch norm after a convolution into its weights and bias, and turns any
-// other into one multiplication and one addition.
+// fold_batch_norm: folds a batch norm of constants into the convolution before it, and turns any
+// other one of constants into a multiplication and an addition, where that keeps its digits and its
+// range (docs/semantics.md).
 #pragma once
 
 #include "graph/pass/pass.h"

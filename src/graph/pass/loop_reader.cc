@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/ir/effects.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
@@ -65,10 +66,12 @@ class LoopReader {
     Operand outside;
   };
 
-  // while { less(i, n) }, where i is a variable that begins at 0.
+  // while { less(i, n) }, where i is a variable that begins at 0. What the condition does besides
+  // must be done before each turn.
   bool read_condition() {
     const Call* less = nullptr;
     for (const auto& binding : loop_.condition->bindings) {
+      if (must_stay(*binding)) return false;
       if (binding->var == loop_.condition->result) less = as_op(binding->value, op::less);
     }
     if (!less || less->args.size() != 2) return false;

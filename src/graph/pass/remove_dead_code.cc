@@ -10,20 +10,6 @@
 namespace tenon::graph {
 namespace {
 
-// Whether the binding must stay even if its value is unused. A check guards later bindings, a
-// match_shape binds symbols, and a loop may not terminate.
-bool stays_unused(const Binding& binding) {
-  const ExprRef& value = binding.value;
-  if (value.is<Check>() || value.is<MatchShape>() || value.is<Loop>()) return true;
-  if (effect_of(binding) == Effect::Ordered) return true;
-  if (value.is<FunctionExpr>()) return false;
-  bool inner = false;
-  for_each_block(value, [&](const BlockRef& block) {
-    for (const auto& b : block->bindings) inner = inner || stays_unused(*b);
-  });
-  return inner;
-}
-
 class Marker {
  public:
   std::unordered_set<const Object*> live;
@@ -32,7 +18,7 @@ class Marker {
     use(block->result);
     for (size_t i = block->bindings.size(); i-- > 0;) {
       const auto& binding = block->bindings[i];
-      if (!live.contains(binding->var.get()) && !stays_unused(*binding)) continue;
+      if (!live.contains(binding->var.get()) && !must_stay(*binding)) continue;
       live.insert(binding->var.get());
       for_each_operand(binding->value, [this](const Operand& o) { use(o); });
       for_each_block(binding->value, [this](const BlockRef& inner) { mark(inner); });

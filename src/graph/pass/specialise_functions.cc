@@ -23,11 +23,15 @@ int64_t bindings_in(const Block& block) {
   return count;
 }
 
-bool has_symbols(const FunctionExpr& function) {
+bool has_symbols(const TypeRef& type) {
   SymbolSet symbols;
-  for (const VarRef& param : function.params) collect_symbols(param->type, &symbols);
-  collect_symbols(function.result_type, &symbols);
+  collect_symbols(type, &symbols);
   return !symbols.empty();
+}
+
+bool has_symbols(const FunctionExpr& function) {
+  return has_symbols(function.result_type) ||
+         std::ranges::any_of(function.params, [](const VarRef& p) { return has_symbols(p->type); });
 }
 
 VarRef new_var(const VarRef& like, const TypeRef& type) {
@@ -105,8 +109,12 @@ class Specialiser : public Rewriter {
     Matching matching(general.type_params);
     matching.match(taken, type);
     const Map<String, TypeRef>& types = matching.type_args();
+    // Symbols of the caller, or of the closure's type, which a copy doesn't bind.
+    bool has_any = has_symbols(type);
+    for (const auto& [_, known] : types) has_any = has_any || has_symbols(known);
+    if (has_any) return nullptr;
     if (!may_be_known_as(substitute_type_vars(taken, types), type)) return nullptr;
-    const std::string key = cat(name, "/", index, "/", closure.function);
+    const std::string key = cat(name, "/", index, "/", closure.function, "/", to_text(type));
     if (const auto known = copies_.find(key); known != copies_.end()) return &known->second;
     if (copies_.size() == kMostCopies) return nullptr;
     // A function in continuation-passing style calls itself with a closure that captures the one it
@@ -169,7 +177,7 @@ class Specialiser : public Rewriter {
 
   Map<String, FunctionRef> functions_;  // the module's and the copies, before they are rewritten
   std::set<String> candidates_;
-  std::map<std::string, String> copies_;  // by the function, its parameter and what it gets
+  std::map<std::string, String> copies_;  // by the function, its parameter, and what it gets as which type
   std::map<String, std::set<String>> copied_for_;  // the closures' functions, by the copy
   std::deque<FunctionRef> made_;
 };
