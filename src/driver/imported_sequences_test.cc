@@ -354,6 +354,64 @@ TEST(ImportedLoop, FillsAnEmptySequence) {
   }
 }
 
+TEST(ImportedLoop, InsertsAtTheFrontOfWhatBeganEmpty) {
+  for (const bool known : {true, false}) {
+    for (const int64_t count : {1, 3, 40}) {
+      Given g;
+      add_count(g, count, known);
+      g.m.ints("one", {1}).ints("front", {0}, true);
+      g.m.node("SequenceEmpty", {}, {"none"}, {M::integer("dtype", kInt64)});
+      g.m.node("Loop", {"count", "", "none"}, {"all"},
+               {M::body("body", body(loop_inputs(lists_named("xs")),
+                                     {M::make_node("Reshape", {"i", "one"}, {"x"}),
+                                      M::make_node("SequenceInsert", {"xs", "x", "front"}, {"ys"})},
+                                     {"go", "ys"}))});
+      g.m.node("ConcatFromSequence", {"all"}, {"out"}, {M::integer("axis", 0)}).output("out");
+      Ints expected;
+      for (int64_t i = count; i-- > 0;) expected.push_back(i);
+      EXPECT_EQ(elements(run(g.m, g.args)[0]), expected) << count;
+    }
+  }
+}
+
+// An iteration makes an element of the one before, or of all, if there are any.
+Given of_previous_elements(int64_t count, bool known, const std::vector<onnx::Node>& made) {
+  Given g;
+  add_count(g, count, known);
+  g.m.ints("one", {1}).ints("zero", {0}, true).ints("last", {-1}, true);
+  g.m.node("SequenceEmpty", {}, {"none"}, {M::integer("dtype", kInt64)});
+  Graph then = body({}, made, {"a"});
+  Graph otherwise = body({}, {M::make_node("Identity", {"x"}, {"b"})}, {"b"});
+  g.m.node("Loop", {"count", "", "none"}, {"out"},
+           {M::body("body", body(loop_inputs(lists_named("xs")),
+                                 {M::make_node("Reshape", {"i", "one"}, {"x"}),
+                                  M::make_node("SequenceLength", {"xs"}, {"length"}),
+                                  M::make_node("Greater", {"length", "zero"}, {"some"}),
+                                  M::make_node("If", {"some"}, {"y"},
+                                               {M::body("then_branch", then),
+                                                M::body("else_branch", otherwise)}),
+                                  M::make_node("SequenceInsert", {"xs", "y"}, {"longer"})},
+                                 {"go", "longer"}))});
+  g.m.output("out");
+  return g;
+}
+
+TEST(ImportedLoop, ReadsElementsOfWhatBeganEmpty) {
+  const onnx::Node previous = M::make_node("SequenceAt", {"xs", "last"}, {"p"});
+  const onnx::Node sum = M::make_node("Add", {"p", "x"}, {"a"});
+  const onnx::Node longer = M::make_node("Concat", {"p", "x"}, {"a"}, {M::integer("axis", 0)});
+  const onnx::Node all = M::make_node("ConcatFromSequence", {"xs"}, {"a"}, {M::integer("axis", 0)});
+  for (const bool known : {true, false}) {
+    const auto found = [&](const std::vector<onnx::Node>& made) {
+      const Given g = of_previous_elements(4, known, made);
+      return lists(run(g.m, g.args)[0]);
+    };
+    EXPECT_EQ(found({previous, sum}), (std::vector<Ints>{{0}, {1}, {3}, {6}}));
+    EXPECT_EQ(found({previous, longer}), (std::vector<Ints>{{0}, {0, 1}, {0, 1, 2}, {0, 1, 2, 3}}));
+    EXPECT_EQ(found({all}), (std::vector<Ints>{{0}, {0}, {0, 0}, {0, 0, 0, 0}}));
+  }
+}
+
 // Yields the indices of the elements that aren't 0, whose number only the iteration knows.
 Given yields_places(int64_t count, bool known, const Ints& x) {
   Given g;

@@ -22,14 +22,26 @@ bool is_moderate(double scale) {
   return scale >= 1e-10 && scale <= 1e10;
 }
 
-// Whether products of this scale and another moderate one stay in the range of f32: infinity times
-// a sum of 0 would be NaN. True of a scale that is only known at run time.
-bool may_multiply(const Operand& scale) {
-  constexpr float kMost = 1e10f;
-  const Tensor known = constant_tensor(scale);
+// Whether all elements of a constant of f32 are 0 or of a magnitude between these; true of what is
+// known only at run time.
+bool is_within(const Operand& operand, double least, double most) {
+  const Tensor known = constant_tensor(operand);
   if (!known || known.dtype() != f32) return true;
   const float* const begin = known.data_as<float>();
-  return std::all_of(begin, begin + known.count(), [](float s) { return std::abs(s) <= kMost; });
+  return std::all_of(begin, begin + known.count(), [&](float v) {
+    return v == 0 || (std::abs(v) >= least && std::abs(v) <= most);
+  });
+}
+
+// Whether products of this scale and another such one stay among the normal numbers of f32:
+// infinity times a sum of 0 would be NaN, and a subnormal number has lost digits.
+bool may_multiply(const Operand& scale) {
+  return is_within(scale, 1e-18, 1e10);
+}
+
+// Whether quotients by moderate scales stay among them.
+bool may_divide_constant(const Operand& factor) {
+  return is_within(factor, 1e-27, 1e27);
 }
 
 // Whether both are absent, or constants of one element with the same bits.
@@ -214,17 +226,23 @@ class Quantiser : public Rewriter {
     if (is_op(*call, op::add)) {
       bool some = false;
       for (const Operand& term : call->args) {
-        if (is_constant(term)) continue;
+        if (is_constant(term)) {
+          if (!may_divide_constant(term)) return false;
+          continue;
+        }
         if (!may_divide(term, depth - 1)) return false;
         some = true;
       }
       return some;
     }
+    const auto divisible = [&](size_t factor) {
+      return is_constant(call->args[factor]) && may_divide_constant(call->args[factor]);
+    };
     if (is_op(*call, op::mul)) {
-      return (is_constant(call->args[1]) && is_integer(call->args[0])) ||
-             (is_constant(call->args[0]) && is_integer(call->args[1]));
+      return (is_integer(call->args[0]) && divisible(1)) ||
+             (is_integer(call->args[1]) && divisible(0));
     }
-    return is_op(*call, op::dequantize_linear) && is_constant(call->args[1]);
+    return is_op(*call, op::dequantize_linear) && divisible(1);
   }
 
   // Whether `x` is cast from integers.

@@ -37,7 +37,7 @@ bool is_map_type(const TypeRef& type) {
 }
 
 // A type variable's name says what kind of value it stands for: "f32" is a tensor, "[f32" a
-// sequence, "?f32" an optional value, "{i64,f32" a map.
+// sequence, "?f32" an optional value, "{i64,f32" a map, "" any value.
 constexpr char kOfSequence = '[', kOfOption = '?', kOfMap = '{';
 
 std::string kind_text(const TypeRef& type) {
@@ -83,12 +83,6 @@ TypeRef with_variables(const TypeRef& type, TypeRef (*change)(const TypeVar&)) {
   return type;
 }
 
-// What a value is whose type is a variable. There is none: it is read from something empty, in a
-// block that is built only to find types.
-Operand imaginary(const NodeContext& cx, const TypeVar& type) {
-  return cx.b.block_var("none", of_kind(type.name.view()));
-}
-
 Operand construct(const NodeContext& cx, std::string_view constructor,
                   const Array<TypeRef>& type_args, const Operands& fields) {
   auto value = make<Construct>();
@@ -128,6 +122,14 @@ Operand match_option(const NodeContext& cx, const Operand& x, const std::functio
 }
 
 }  // namespace
+
+bool is_imaginary(const Operand& x) {
+  return x && graph::type_of(x).is<TypeVar>();
+}
+
+Operand imaginary(graph::Builder& builder) {
+  return builder.block_var("none", graph::type_var(""));
+}
 
 // ---- types ----
 
@@ -180,7 +182,9 @@ TypeRef join_open(const TypeRef& a, const TypeRef& b) {
 
 TypeRef closed(const TypeRef& type) {
   return with_variables(
-      type, +[](const TypeVar& v) { return closed(of_kind(v.name.view())); });
+      type, +[](const TypeVar& v) {
+        return v.name.empty() ? graph::type_var("") : closed(of_kind(v.name.view()));
+      });
 }
 
 TypeRef in_scope(const NodeContext& cx, const TypeRef& type) {
@@ -191,7 +195,7 @@ Operand as_type(const NodeContext& cx, const Operand& x, const TypeRef& type) {
   const TypeRef to = closed(type), from = graph::type_of(x);
   if (graph::is_subtype(from, to)) return x;
   if (graph::mentions_type_var(from, [](std::string_view) { return true; })) {
-    return cx.b.block_var("none", to);  // as `imaginary`
+    return cx.b.block_var("none", to);
   }
   if (call_of(cx, x, graph::kArrayEmpty)) return empty_sequence(cx, held_type(to));
   if (is_option(to) && !is_option(from)) {
@@ -260,7 +264,7 @@ Operand length_of(const NodeContext& cx, const Operand& sequence) {
 
 Operand element_at(const NodeContext& cx, const Operand& sequence, const Operand& index) {
   const TypeRef element = held_type(graph::type_of(sequence));
-  if (const auto* unknown = graph::type_as<TypeVar>(element)) return imaginary(cx, *unknown);
+  if (element.is<TypeVar>()) return imaginary(cx.b);
   return word(cx, "array_get", {sequence, index});
 }
 
@@ -319,7 +323,7 @@ Operand value_of(const NodeContext& cx, const Operand& x) {
   const Construct* made = constructed(cx, x);
   if (made && !made->fields.empty()) return made->fields[0];
   const TypeRef held = held_type(graph::type_of(x));
-  if (const auto* unknown = graph::type_as<TypeVar>(held)) return imaginary(cx, *unknown);
+  if (held.is<TypeVar>()) return imaginary(cx.b);
   // The arm for an absent value needs a value of the type, which the check keeps from being used.
   const Operand count = match_option(
       cx, x, [&] { return cx.integer(0); }, [&](const Operand&) { return cx.integer(1); });

@@ -3,8 +3,10 @@
 // ONNX doesn't state the shapes of what they hold, so their types follow from the nodes that make
 // them: a sequence's element type is the most precise type of everything that is put into it.
 // Nothing is known about what an empty sequence or an absent optional value could hold. Its open
-// type has a type variable there, which gives way to any other type when types are joined. Such
-// variables occur only while the types of a loop's variables are searched for; a module has none.
+// type has a type variable there, which gives way to any other type when types are joined. What is
+// read from it is imaginary: its type is a variable, and so are the types of all results that are
+// computed from it. Such variables occur only while the types of a loop's variables are searched
+// for; a module has none.
 #pragma once
 
 #include "import/onnx/node_context.h"
@@ -19,11 +21,17 @@ bool holds_others(const graph::TypeRef& type);
 graph::TypeRef held_type(const graph::TypeRef& type);
 graph::TypeRef option_type(const graph::TypeRef& held);
 
+// Whether the value is read from something empty, or computed from such a value, in a block that is
+// built only to find types.
+bool is_imaginary(const Operand& x);
+// One of which nothing is known.
+Operand imaginary(graph::Builder& builder);
+
 // The operand's type, open where nothing is known.
 graph::TypeRef open_type(const NodeContext& cx, const Operand& x);
 // The most precise type of both; null if there is none. An optional value also holds plain ones.
 graph::TypeRef join_open(const graph::TypeRef& a, const graph::TypeRef& b);
-// The type with the least precise type in place of each variable.
+// The type with the least precise type in place of each variable, but of imaginary values.
 graph::TypeRef closed(const graph::TypeRef& type);
 // The type without sizes that mention symbols that are no longer in scope.
 graph::TypeRef in_scope(const NodeContext& cx, const graph::TypeRef& type);

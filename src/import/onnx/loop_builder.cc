@@ -142,6 +142,9 @@ class Maker {
     for (const Operand& y : yields) {
       const TypeRef type = graph::type_of(y);
       const auto* tensor = graph::type_as<TensorType>(type);
+      if (is_imaginary(y)) {
+        cx_.unsupported("outputs of elements of a sequence that nothing is put into");
+      }
       if (tensor == nullptr) {
         cx_.invalid(cat("a value of type ", to_text(type), " for an output of every iteration"),
                     "a tensor");
@@ -169,6 +172,7 @@ class Maker {
   }
 
   bool widen(Variable& v, const Operand& next) {
+    if (is_imaginary(next)) return false;
     const TypeRef type = graph::type_of(next);
     const auto* tensor = graph::type_as<TensorType>(type);
     const TypeRef joined = join_open(v.type(), in_scope(cx_, open_type(cx_, next)));

@@ -103,7 +103,9 @@ Operands sequence_insert(NodeContext& cx) {
   const Operand p = position_of(cx, 2, sequence);
   const Operand front = word(cx, "array_slice", {sequence, graph::constant_int(0), p});
   const Operand back = word(cx, "array_slice", {sequence, p, length_of(cx, sequence)});
-  return {word(cx, "array_concat", {with_last(cx, front, x), back})};
+  const Operand with_x = with_last(cx, front, x);
+  // In a loop that begins without elements, x tells what the sequence holds.
+  return {word(cx, "array_concat", {with_x, as_type(cx, back, graph::type_of(with_x))})};
 }
 
 Operands sequence_erase(NodeContext& cx) {
@@ -271,14 +273,16 @@ Operand stacked(NodeContext& cx, const Elements& elements) {
 Operands concat_from_sequence(NodeContext& cx) {
   const Operand sequence = sequence_in(cx, 0);
   const bool new_axis = cx.attr_bool("new_axis", false);
+  const int64_t given_axis = cx.attr_int("axis");
   const auto known = known_elements(cx, sequence);
   if (known && known->empty()) cx.invalid("a sequence without elements", "one or more");
+  if (held_type(graph::type_of(sequence)).is<graph::TypeVar>()) return {imaginary(cx.b)};
   const TypeRef held = closed(held_type(graph::type_of(sequence)));
   const auto* element = graph::type_as<graph::TensorType>(held);
   if (element == nullptr || element->rank < 0) {
     cx.unsupported("elements whose rank is known only at run time not implemented");
   }
-  const int64_t axis = cx.axis(cx.attr_int("axis"), element->rank + (new_axis ? 1 : 0));
+  const int64_t axis = cx.axis(given_axis, element->rank + (new_axis ? 1 : 0));
   if (known) {
     Operands parts = *known;
     for (Operand& part : parts) part = new_axis ? cx.unsqueeze(part, {axis}) : part;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "import/onnx/container.h"
 #include "import/onnx/rules.h"
 
 namespace tenon::onnx {
@@ -46,6 +47,9 @@ Translation translate_node(const Model& model, const Node& node, Translate trans
                            Operands operands, int64_t opset, graph::Builder& builder,
                            InnerGraph inner_graph) {
   builder.at(Span::node(node.name));
+  if (std::ranges::any_of(operands, is_imaginary)) {
+    return {Operands(node.outputs.size(), imaginary(builder)), {}};
+  }
   const std::string types = operands_text(node, operands);
   const std::string open = without_rank(node, operands);
   NodeContext cx(builder, node, std::move(operands), opset, std::move(inner_graph));
