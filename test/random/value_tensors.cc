@@ -12,7 +12,10 @@ DataType ValueMaker::tensor_element() {
 
 std::string ValueMaker::size() {
   const int64_t choice = r_.between(0, 3);
-  if (choice < 2 && !symbols_.empty()) return r_.pick(symbols_);
+  if (choice < 2 && !symbols_.empty()) {
+    const std::string& symbol = r_.pick(symbols_);
+    return r_.between(0, 4) < 2 ? cat(symbol, "*", r_.between(2, 4)) : symbol;
+  }
   return choice % 2 == 0 ? "2" : "3";
 }
 
@@ -28,7 +31,7 @@ std::string ValueMaker::tensor_literal(const Type& type) {
     return bind(cat("full(", tensor_literal(Type::tensor(type.dtype, {})), ", shape=", shape, ")"));
   }
   int64_t count = 1;
-  for (const std::string& dim : type.dims) count *= dim[0] - '0';
+  for (const std::string& dim : type.dims) count *= std::stoll(dim);
   std::vector<std::string> elements;
   for (; count > 0; --count) {
     const int64_t least = type.dtype.is_unsigned_int() ? 0 : -4;

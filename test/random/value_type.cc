@@ -1,6 +1,8 @@
 #include "value_type.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
 #include "support/text.h"
 
@@ -24,6 +26,28 @@ bool is_symbol(const std::string& dim) {
   return dim[0] > '9';
 }
 
+// "n*2" as "n" and 2; the factor of a symbol is 1.
+struct Multiple {
+  std::string symbol;
+  int64_t factor = 1;
+
+  explicit Multiple(const std::string& dim) : symbol(dim.substr(0, dim.find('*'))) {
+    if (symbol.size() < dim.size()) factor = std::stoll(dim.substr(symbol.size() + 1));
+  }
+};
+
+// The dimension with the symbol's size; nullopt if `sizes` has none.
+std::optional<std::string> with_size(const std::string& dim, const Sizes& sizes) {
+  if (!is_symbol(dim)) return dim;
+  const Multiple of(dim);
+  const auto found = sizes.find(of.symbol);
+  if (found == sizes.end()) return std::nullopt;
+  if (!is_symbol(found->second)) return cat(std::stoll(found->second) * of.factor);
+  const Multiple by(found->second);
+  const int64_t factor = by.factor * of.factor;
+  return factor == 1 ? by.symbol : cat(by.symbol, "*", factor);
+}
+
 }  // namespace
 
 bool Type::has_symbols() const {
@@ -32,9 +56,7 @@ bool Type::has_symbols() const {
 
 Type with_sizes(const Type& type, const Sizes& sizes) {
   Type out = type;
-  for (std::string& dim : out.dims) {
-    if (const auto found = sizes.find(dim); found != sizes.end()) dim = found->second;
-  }
+  for (std::string& dim : out.dims) dim = with_size(dim, sizes).value_or(dim);
   for (Type& part : out.parts) part = with_sizes(part, sizes);
   return out;
 }
@@ -44,10 +66,9 @@ bool find_sizes(const Type& type, const Type& wanted, Sizes* sizes) {
       type.parts.size() != wanted.parts.size() || type.dims.size() != wanted.dims.size())
     return false;
   for (size_t i = 0; i < type.dims.size(); ++i) {
-    const std::string size = is_symbol(type.dims[i])
-                                 ? sizes->try_emplace(type.dims[i], wanted.dims[i]).first->second
-                                 : type.dims[i];
-    if (size != wanted.dims[i]) return false;
+    const std::string& dim = type.dims[i];
+    if (is_symbol(dim) && Multiple(dim).factor == 1) sizes->try_emplace(dim, wanted.dims[i]);
+    if (with_size(dim, *sizes) != wanted.dims[i]) return false;
   }
   for (size_t i = 0; i < type.parts.size(); ++i) {
     if (!find_sizes(type.parts[i], wanted.parts[i], sizes)) return false;

@@ -15,7 +15,7 @@ struct Type {
   DataType dtype = {};                 // of a scalar or a tensor's elements
   std::string name = {};               // of a data type or a type parameter
   std::vector<Type> parts = {};        // a function's parameters, then its result
-  std::vector<std::string> dims = {};  // of a tensor: numbers and symbols
+  std::vector<std::string> dims = {};  // of a tensor: numbers, symbols and multiples of them, "n*2"
 
   static Type scalar(DataType dtype) { return {Kind::Scalar, dtype}; }
   static Type of(Kind kind, std::vector<Type> parts) { return {kind, {}, "", std::move(parts)}; }
