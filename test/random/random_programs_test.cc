@@ -109,13 +109,15 @@ TEST(ValueProgram, FindingsStayMended) {
 
 TEST(ValueProgram, MakesEveryConstruct) {
   std::string all;
-  for (uint64_t seed = 0; seed < 40; ++seed) all += value_program(seed);
+  for (uint64_t seed = 0; seed < 100; ++seed) all += value_program(seed);
   for (const char* construct :
-       {"[T, U] {",   " = match (",  " = loop (",     " = if ",         "= fn(",        "= @f",
-        "closure @f", "array_push(", "array_concat(", "string_concat(", "@compose(",    "(_, ",
-        "true =>",    "(Some(%",     "cast(",         "= Nil\n",        "= Nil[",       "u64(",
-        "f16(",       "floor_div(",  "to_scalar(",    "to_tensor(",     "match_shape(", "size(n)",
-        "size_of(%",  "nonzero(",    "matmul(",       "list[tensor[",   "fn(tensor[n",  "@f0("}) {
+       {"[T, U] {",   " = match (", " = loop (",    " = if ",        "= fn(",
+        "= @f",       "closure @f", "array_push(",  "array_concat(", "string_concat(",
+        "@compose(",  "(_, ",       "true =>",      "(Some(%",       "cast(",
+        "= Nil\n",    "= Nil[",     "u64(",         "f16(",          "floor_div(",
+        "to_scalar(", "to_tensor(", "match_shape(", "size(n)",       "n*3",
+        "size_of(%",  "nonzero(",   "matmul(",      "list[tensor[",  "fn(tensor[n",
+        "@f0("}) {
     EXPECT_NE(all.find(construct), std::string::npos) << construct;
   }
 }
