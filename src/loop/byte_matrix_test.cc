@@ -78,7 +78,8 @@ TEST(ByteMatrix, WordsAreFourNeighbours) {
     });
   };
   const auto at = [&](int64_t place) { return ExprRef(i) * index(4) + index(place); };
-  const Load* const first = load_of_word(word({at(2), at(3), at(4), at(5)}, x));
+  const ExprRef neighbours = word({at(2), at(3), at(4), at(5)}, x);
+  const Load* const first = load_of_word(neighbours);
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->buffer, x);
   EXPECT_EQ(load_of_word(word({at(2), at(3), at(4), at(6)}, x)), nullptr);
