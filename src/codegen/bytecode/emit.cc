@@ -1,6 +1,7 @@
 #include "codegen/bytecode/emit.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "codegen/bytecode/arrange_counters.h"
@@ -8,6 +9,7 @@
 #include "codegen/bytecode/lower_function.h"
 #include "codegen/bytecode/reuse_cells.h"
 #include "codegen/bytecode/write_code.h"
+#include "graph/ir/calls.h"
 #include "graph/ir/infer.h"
 #include "vm/isa/limits.h"
 
@@ -107,6 +109,12 @@ vm::Unit emit_unit(const graph::Module& module) {
   PackedTable packed(&unit);
   DataTypes types(signatures);
   const Borrowing borrowing(module);
+  std::set<String> referred;  // by a call or closure
+  for (const auto& [name, function] : module->functions) {
+    graph::for_each_callee(*function->body, [&](const String& callee, const graph::Call*) {
+      referred.insert(callee);
+    });
+  }
   uint32_t index = 0;
   for (const auto& [name, function] : module->functions) {
     vm::FunctionUnit& out = unit.functions[index];
@@ -119,7 +127,7 @@ vm::Unit emit_unit(const graph::Module& module) {
       types.add(out.result);
     }
     VirtualCode code = FunctionLowering(&unit, &constants, &packed, indices, module, borrowing,
-                                        signatures, *function, index)
+                                        signatures, *function, index, referred.contains(name))
                            .run();
     arrange_counters(&code);
     Liveness liveness = analyse_liveness(&code);

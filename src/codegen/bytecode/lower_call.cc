@@ -84,9 +84,10 @@ void FunctionLowering::call_global(const Binding& binding, const Call& call, boo
     // What isn't used any more is released; liveness finds which (remove_unneeded_releases).
     for (const Arg& mine : lent) code_.emit(Opcode::Move, {Arg::none(), mine});
   };
-  // What the callee knows as a type variable may come from a cell of any size.
+  // What the callee knows as a type variable may come from a cell of any size. A tail call that may
+  // be part of a recursion takes constant space instead of being matched, like one of a closure.
   const bool any = mentions_type_var(function.result_type, [](std::string_view) { return true; });
-  if (any && SizeLowering::holds_tensor(binding.var->type)) {
+  if (any && !(tail && referred_)) {
     write_unknown(define(binding.var), binding.var->type, call_here);
   } else if (!tail || !lent.empty()) {
     call_here(define(binding.var));

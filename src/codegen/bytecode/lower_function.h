@@ -32,11 +32,12 @@ bool owns(const graph::TypeRef& type);
 class FunctionLowering {
  public:
   // `function` is functions[self]. Constants, packed names and spans are added to `unit`;
-  // `constants` and `packed` are the unit's tables.
+  // `constants` and `packed` are the unit's tables. `referred`: whether a function of the module
+  // calls this one or makes a closure of it, so that it may be part of a recursion.
   FunctionLowering(vm::Unit* unit, ConstantPool* constants, PackedTable* packed,
                    const FunctionIndices& functions, const graph::Module& module,
                    const Borrowing& borrowing, const graph::Signatures& signatures,
-                   const graph::FunctionExpr& function, uint32_t self)
+                   const graph::FunctionExpr& function, uint32_t self, bool referred)
       : unit_(*unit),
         constants_(*constants),
         packed_(*packed),
@@ -45,7 +46,8 @@ class FunctionLowering {
         borrowing_(borrowing),
         signatures_(signatures),
         function_(function),
-        self_(self) {}
+        self_(self),
+        referred_(referred) {}
 
   // Call once. Throws an Unsupported error, with the span, for what bytecode can't express.
   VirtualCode run();
@@ -125,6 +127,7 @@ class FunctionLowering {
   const graph::Signatures& signatures_;  // of the module
   const graph::FunctionExpr& function_;
   uint32_t self_;
+  bool referred_;
   VirtualCode code_;
   SizeLowering sizes_{&code_, &constants_};
   const graph::Var* matched_next_ = nullptr;  // what the next binding matches, if it does
