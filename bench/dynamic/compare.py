@@ -239,7 +239,7 @@ def compare_results(row: Row) -> float:
 
 
 def microseconds(calls: list[Call], seconds: float) -> float:
-    """CPU time of all calls once, with several threads the clock's: the mean of a stretch that follows an untimed round."""
+    """Time of all calls once, of the CPU or, with several threads, the clock: the mean after an untimed round."""
     now = time.process_time_ns
     if workloads.threads > 1:
         now = time.perf_counter_ns

@@ -72,6 +72,7 @@ def outside_kernels(source: Path, inputs: dict[str, np.ndarray]) -> float:
             np.save(Path(folder, f"{name}.npy"), array)
         compiled = Path(folder, "model.tnx")
         subprocess.run([TOOL, "compile", source, "-o", compiled, "--quiet"], check=True)
-        command = [TOOL, "bench", compiled, "--inputs", folder, "--threads", str(workloads.threads), "--duration", "1s", "--json", "--quiet"]
+        how = ["--threads", str(workloads.threads), "--duration", "1s", "--json", "--quiet"]
+        command = [TOOL, "bench", compiled, "--inputs", folder, *how]
         shares = [json.loads(subprocess.check_output(command))["outside_kernels"] for _ in range(3)]
     return min(shares)  # the one that other processes disturbed least

@@ -367,7 +367,7 @@ class ContractionNest {
       bool varies = false, fails = false;
       for (const ExprRef& i : l->indices) {
         varies = varies || depends_on(i, w_.reduce.back().var);
-        post_order(i, [&](const ExprRef& e) { fails = fails || can_fail(*e); });
+        fails = fails || any_can_fail(i);
       }
       if (!varies || fails) continue;
       return prefetch(l->buffer,

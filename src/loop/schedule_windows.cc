@@ -56,10 +56,7 @@ class WindowSchedule {
         static_cast<const Binary&>(*body).op != BinaryOp::kMul) {
       return false;
     }
-    // A check in every product would be too much code.
-    bool checks = false;
-    post_order(body, [&](const ExprRef& e) { checks = checks || can_fail(*e); });
-    if (checks) return false;
+    if (any_can_fail(body)) return false;  // a check in every product would be too much code
     place_ = w_.axes[w_.axes.size() - 2];
     channel_ = w_.axes.back();
     step_ = w_.reduce.back();

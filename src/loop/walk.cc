@@ -110,6 +110,12 @@ bool depends_on(const ExprRef& e, const std::unordered_set<const Var*>& vars) {
   return found;
 }
 
+bool any_can_fail(const ExprRef& e) {
+  bool found = false;
+  post_order(e, [&](const ExprRef& node) { found = found || can_fail(*node); });
+  return found;
+}
+
 bool depends_on(const ExprRef& e, const Ref<const Var>& v) {
   return depends_on(e, std::unordered_set<const Var*>{v.get()});
 }

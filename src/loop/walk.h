@@ -71,6 +71,9 @@ ExprRef substitute(const ExprRef& e, const VarMap& values);
 bool depends_on(const ExprRef& e, const std::unordered_set<const Var*>& vars);
 bool depends_on(const ExprRef& e, const Ref<const Var>& v);
 
+// Whether evaluating `e` can fail, but for accesses outside of buffers.
+bool any_can_fail(const ExprRef& e);
+
 // Every expression of a stage.
 std::vector<ExprRef> stage_exprs(const Stage& s);
 // Visits every node of a stage's expressions once, operands first.

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "object/tensor.h"
+#include "weighted.h"
 
 namespace tenon::random_programs {
 
@@ -27,15 +28,7 @@ void BodyMaker::step(int depth) {
       {3, &BodyMaker::branch}, {3, &BodyMaker::loop}, {4, &BodyMaker::call}};
   depth_ = depth;
   const bool nests = depth < 2 && r_.between(0, 4) == 0;
-  const auto pick = [&](const auto& makers) {
-    int64_t total = 0;
-    for (const auto& [weight, maker] : makers) total += weight;
-    int64_t at = r_.between(0, total - 1);
-    for (const auto& [weight, maker] : makers) {
-      if ((at -= weight) < 0) return (this->*maker)();
-    }
-  };
-  nests ? pick(kConstructs) : pick(kMakers);
+  (this->*(nests ? pick_weighted(r_, kConstructs) : pick_weighted(r_, kMakers)))();
 }
 
 Operand BodyMaker::result() {

@@ -13,6 +13,7 @@
 #include "graph/ir/builder.h"
 #include "graph/op/rule.h"
 #include "object/tensor.h"
+#include "weighted.h"
 
 namespace tenon::random_programs {
 namespace {
@@ -185,12 +186,7 @@ class RangeMaker {
         {1, &RangeMaker::attention}, {1, &RangeMaker::normalise}, {1, &RangeMaker::join},
         {1, &RangeMaker::reduce},    {1, &RangeMaker::curved},    {1, &RangeMaker::pool},
         {1, &RangeMaker::clipped}};
-    int64_t total = 0;
-    for (const auto& [weight, _] : kSteps) total += weight;
-    int64_t at = r_.between(0, total - 1);
-    for (const auto& [weight, step] : kSteps) {
-      if ((at -= weight) < 0) return (this->*step)();
-    }
+    (this->*pick_weighted(r_, kSteps))();
   }
 
   void factor() {

@@ -22,7 +22,7 @@ llvm::ConstantFP* splat_constant(llvm::Value* v) {
   return llvm::dyn_cast_or_null<llvm::ConstantFP>(c);
 }
 
-// Of a product, perhaps negated, with an addition of it.
+// A product, perhaps negated, isn't contracted with an addition of it.
 void forbid_contraction(llvm::Value* v) {
   while (auto* negation = llvm::dyn_cast<llvm::UnaryOperator>(v)) {
     negation->setHasAllowContract(false);

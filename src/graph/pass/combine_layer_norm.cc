@@ -84,9 +84,7 @@ class Finder {
       const Call* variance = epsilon ? mean_of(sum->args[side], &axis) : nullptr;
       if (!variance || !is_square(variance->args[0], centred)) continue;
       // A constant of a higher rank gives the result that rank.
-      if (type_of(sum->args[1 - side]).as<TensorType>()->rank >
-          type_of(sum->args[side]).as<TensorType>()->rank)
-        continue;
+      if (known_tensor(sum->args[1 - side])->rank > known_tensor(sum->args[side])->rank) continue;
       const Call* sub = call_of(centred, op::sub, 3);
       const Call* mean = sub ? mean_of(sub->args[1], &centred_axis) : nullptr;
       if (!mean || mean->args[0] != sub->args[0] || axis != centred_axis) continue;

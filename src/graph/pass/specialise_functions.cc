@@ -177,8 +177,8 @@ class Specialiser : public Rewriter {
 
   Map<String, FunctionRef> functions_;  // the module's and the copies, before they are rewritten
   std::set<String> candidates_;
-  std::map<std::string, String>
-      copies_;  // by the function, its parameter, and what it gets as which type
+  // By the function, its parameter, and what it gets as which type.
+  std::map<std::string, String> copies_;
   std::map<String, std::set<String>> copied_for_;  // the closures' functions, by the copy
   std::deque<FunctionRef> made_;
 };

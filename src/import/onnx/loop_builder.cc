@@ -121,7 +121,7 @@ class Maker {
         if (next_is_certain() && changes_rank(variables_[i], step->states[i])) return false;
         changed = widen(variables_[i], step->states[i]) || changed;
       }
-      find_yields(step->yields);
+      if (!changed) find_yields(step->yields);
     }
     return true;
   }
