@@ -1,5 +1,6 @@
 #include "loop/affine.h"
 
+#include <cmath>
 #include <unordered_map>
 
 #include "loop/walk.h"
@@ -8,7 +9,13 @@
 namespace tenon::loop {
 
 std::optional<Dim> Coefficients::operator()(const ExprRef& root) {
-  return known_(root, [&](const Expr& e) { return find(e); });
+  return known_(root, [&](const Expr& e) -> std::optional<Dim> {
+    try {
+      return find(e);
+    } catch (const SizeError&) {  // not of this form, as far as sizes tell
+      return std::nullopt;
+    }
+  });
 }
 
 std::optional<Dim> Coefficients::find(const Expr& e) const {
@@ -59,8 +66,8 @@ bool divides(const Dim& by, const Dim& d) {
   return !by.is_const(0) && floordiv(d, by) * by == d;
 }
 
-// Whether expressions contain a loaded element: such integers can have any value and wrap, whereas
-// indices, sizes and checked indices stay far from the limits.
+// Whether expressions contain a loaded element or what may wrap like one (`as_stored`): such
+// integers can have any value, whereas indices, sizes and checked indices stay far from the limits.
 class DataFinder {
  public:
   bool operator()(const ExprRef& root) {
@@ -69,7 +76,7 @@ class DataFinder {
 
  private:
   bool find(const Expr& e) const {
-    bool found = e.kind == ExprKind::kLoad;
+    bool found = e.kind == ExprKind::kLoad || e.kind == ExprKind::kUnary;
     if (e.kind == ExprKind::kCheckedIndex) return found;
     for_operands(e, [&](const ExprRef& o) { found = found || known_.at(o); });
     return found;
@@ -94,19 +101,27 @@ class IndexSimplifier {
     if (e->kind != ExprKind::kBinary || e->dtype != i64) return e;
     const auto& b = static_cast<const Binary&>(*e);
     if (b.op != BinaryOp::kFloorDiv && b.op != BinaryOp::kMod) return e;
-    auto by = as_dim(b.b);
-    if (!by || lower_bound(*by).value_or(-1) < 0 || by->is_const(0)) return e;
+    const auto by = as_divisor(b.b);
+    if (!by) return e;
     try {
       Sum s;
       int steps = kMostSteps;
       split(b.a, Dim(1), &s, &steps);
-      for (const auto& [atom, _] : s.terms) {
-        if (holds_data_(atom)) return e;
+      if (!has_small_coefficients(s.constant)) return e;
+      for (const auto& [atom, c] : s.terms) {
+        if (!is_small(c) || holds_data_(atom)) return e;
       }
       return b.op == BinaryOp::kFloorDiv ? quotient(s, *by) : remainder(s, *by);
     } catch (const SizeError&) {
       return e;  // a size overflows: left unchanged
     }
+  }
+
+  // Whether an axis times `c` can't wrap, if it is an index.
+  static bool is_small(const Dim& c) {
+    constexpr int64_t kMost = int64_t{1} << 31;
+    return has_small_coefficients(c) &&
+           (!c.is_const() || (*c.as_const() <= kMost && *c.as_const() >= -kMost));
   }
 
   // Operators don't make indices with more terms or deeper nesting; the rest then counts as one
@@ -149,7 +164,7 @@ class IndexSimplifier {
     }
     if (e->kind == ExprKind::kBinary) {
       const auto& b = static_cast<const Binary&>(*e);
-      auto by = as_dim(b.b);
+      const auto by = as_divisor(b.b);
       if (by && b.op == BinaryOp::kMod) return *by - Dim(1);
       if (by && b.op == BinaryOp::kFloorDiv && levels > 0) {
         if (auto t = top(b.a, levels - 1)) return floordiv(*t, *by);
@@ -232,6 +247,75 @@ class IndexSimplifier {
 };
 
 }  // namespace
+
+std::optional<Dim> as_divisor(const ExprRef& e) {
+  auto by = as_dim(e);
+  const bool is_positive = by && !by->is_const(0) && lower_bound(*by).value_or(-1) >= 0;
+  return is_positive ? by : std::nullopt;
+}
+
+bool is_exact(const ExprRef& e) {
+  constexpr double kSize = 0x1p40, kMost = 0x1p62;
+  static const auto of_size = [](const Dim& d) {
+    // Sums of products of sizes: those of several are sizes of tensors, too.
+    return d.is_const()                ? std::fabs(static_cast<double>(*d.as_const()))
+           : has_small_coefficients(d) ? kSize
+                                       : HUGE_VAL;
+  };
+  // The greatest magnitude of each node, infinite if an operation may wrap or it is data.
+  ExprMemo<double> greatest;
+  const auto find = [&](const Expr& node) -> double {
+    switch (node.kind) {
+      case ExprKind::kVar:
+      case ExprKind::kCheckedIndex:
+        return kSize;
+      case ExprKind::kLiteral:
+        return std::fabs(static_cast<double>(static_cast<const Literal&>(node).bits));
+      case ExprKind::kDimValue:
+        return of_size(static_cast<const DimValue&>(node).dim);
+      case ExprKind::kSelect: {
+        const auto& s = static_cast<const Select&>(node);
+        return std::max(greatest.at(s.if_true), greatest.at(s.if_false));
+      }
+      case ExprKind::kBinary:
+        break;
+      default:
+        return HUGE_VAL;
+    }
+    const auto& b = static_cast<const Binary&>(node);
+    const double x = greatest.at(b.a), y = greatest.at(b.b);
+    double r = HUGE_VAL;
+    switch (b.op) {
+      case BinaryOp::kAdd:
+      case BinaryOp::kSub:
+        r = x + y;
+        break;
+      case BinaryOp::kMul:
+        r = x * y;
+        break;
+      case BinaryOp::kFloorDiv:
+        r = x;
+        break;
+      case BinaryOp::kMod:
+        r = std::isinf(x) ? x : y;
+        break;
+      case BinaryOp::kMin:
+      case BinaryOp::kMax:
+        r = std::max(x, y);
+        break;
+      default:
+        break;
+    }
+    return r < kMost ? r : HUGE_VAL;
+  };
+  return greatest(e, find) < kMost;
+}
+
+ExprRef as_stored(const ExprRef& e) {
+  if (e->dtype != i64) return rounded(e);
+  if (as_dim(e) || is_exact(e) || DataFinder()(e)) return e;
+  return unary(UnaryOp::kRounded, e);
+}
 
 ExprRef simplify_indices(const ExprRef& e, const std::vector<VarRange>& ranges) {
   bool divides_any = false;

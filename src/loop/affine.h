@@ -50,11 +50,23 @@ class Coefficients {
   ExprMemo<std::optional<Dim>> known_;
 };
 
+// The size that index arithmetic may divide by: a constant that is positive, or a symbolic size,
+// which stops the program if it is 0; else nullopt.
+std::optional<Dim> as_divisor(const ExprRef& e);
+
 // A variable with the range [0, extent).
 struct VarRange {
   Ref<const Var> var;
   Dim extent;
 };
+
+// Whether no operation of `e`, of i64, wraps, whatever the variables' and sizes' values are below
+// 2^40. (May be false wrongly.) Indices that operators make are such numbers; a program's own
+// integers, which may be made of indices as well (`range`), need not be.
+bool is_exact(const ExprRef& e);
+// What a load of a stored `e` gives, for all that looks into expressions: a product is rounded,
+// and integers of indices that may wrap are closed to index arithmetic.
+ExprRef as_stored(const ExprRef& e);
 
 // Simplifies floordiv and mod by sizes where the variables' ranges allow it. A reshape between
 // transpositions leaves such expressions: floordiv(i * 12 + j, 12) with j < 12 is i.

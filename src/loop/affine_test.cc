@@ -49,16 +49,46 @@ TEST(Affine, ReshapesComeApart) {
   EXPECT_EQ(text(div(times(c, h) + ExprRef(j), h * Dim(4))), "floordiv(c, 4)");
 }
 
+TEST(Affine, WhatMayWrapIsNotExact) {
+  const Dim limit(INT64_MAX);
+  EXPECT_TRUE(is_exact(times(i, Dim(1000)) + index(-7)));
+  EXPECT_TRUE(is_exact(rem(i, Dim(-4)) - dim_value(n * h)));
+  EXPECT_FALSE(is_exact(dim_value(limit)));
+  EXPECT_FALSE(is_exact(times(i, n)));  // of two sizes, which a program may choose
+  EXPECT_FALSE(is_exact(rem(times(i, Dim(int64_t{1} << 62)), Dim(5))));
+  EXPECT_FALSE(is_exact(at(buffer("x", i64, {n}), {i})));
+}
+
+TEST(Affine, WhatMayWrapIsClosedWhereItIsStored) {
+  const ExprRef small = times(i, Dim(3)), large = times(i, Dim(int64_t{1} << 62));
+  EXPECT_EQ(as_stored(small), small);
+  EXPECT_EQ(to_text(as_stored(large)), "rounded(i * 4611686018427387904)");
+  EXPECT_EQ(coefficient(as_stored(large), i), std::nullopt);
+  const ExprRef e = rem(as_stored(large), Dim(5));
+  EXPECT_EQ(simplify_indices(e, {{i, Dim(8)}}), e);
+}
+
+TEST(Affine, DivisorsArePositive) {
+  EXPECT_EQ(as_divisor(index(3)), Dim(3));
+  EXPECT_EQ(as_divisor(dim_value(n)), n);
+  EXPECT_EQ(as_divisor(index(0)), std::nullopt);
+  EXPECT_EQ(as_divisor(index(-3)), std::nullopt);
+  EXPECT_EQ(as_divisor(dim_value(n - Dim(1))), std::nullopt);
+}
+
 TEST(Affine, SimplifiedIndicesKeepTheirValue) {
   std::mt19937 rng(5);
   auto pick = [&](int below) { return static_cast<int64_t>(rng() % static_cast<unsigned>(below)); };
+  constexpr int64_t kLarge[] = {INT64_MIN, INT64_MAX, int64_t{1} << 62, -(int64_t{1} << 40)};
   for (int round = 0; round < 2000; ++round) {
     std::vector<VarRange> ranges{
         {i, Dim(1 + pick(6))}, {j, Dim(1 + pick(6))}, {c, Dim(1 + pick(6))}};
     ExprRef e = index(pick(4));
     for (const VarRange& r : ranges) e = e + times(r.var, Dim(pick(13)));
     for (int64_t k = 1 + pick(3); k > 0; --k) {
-      Dim by(1 + pick(12));
+      const int64_t size = 1 + pick(12);
+      const Dim by(pick(6) == 0 ? -size : pick(12) == 0 ? kLarge[pick(4)] : size);
+      if (pick(12) == 0) e = times(e, Dim(kLarge[pick(4)]));
       e = pick(2) ? div(e, by) : rem(e, by);
       if (pick(3) == 0) e = e + times(j, Dim(pick(5)));
     }

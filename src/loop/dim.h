@@ -131,6 +131,10 @@ std::optional<int64_t> evaluate(const Dim& d,
 Dim substitute(const Dim& d, const DimSubstitution& map);
 void collect_symbols(const Dim& d, SymbolSet* symbols);  // in the order of their first use
 
+// Whether `d` is constant, or has coefficients of at most 2^31. What a program computes with others
+// may wrap, which a size can't.
+bool has_small_coefficients(const Dim& d);
+
 // Text as in graph IR: `n`, `2*n + 1`, `floordiv(n, 2)`, `bcast(n, m)`.
 std::string to_text(const Dim& d);
 

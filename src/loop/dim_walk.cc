@@ -191,6 +191,19 @@ Dim substitute(const Dim& d, const DimSubstitution& map) {
   return changed ? rebuild(n.kind, args) : d;
 }
 
+bool has_small_coefficients(const Dim& d) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (d.is_const()) return true;
+  std::vector<const DimNode*> open{&d.node()};
+  while (!open.empty()) {
+    const DimNode& n = *open.back();
+    open.pop_back();
+    if (n.kind == DimKind::kConst && (n.value > kMost || n.value < -kMost)) return false;
+    for (const Ref<const DimNode>& arg : n.args) open.push_back(arg.get());
+  }
+  return true;
+}
+
 void collect_symbols(const Dim& d, SymbolSet* symbols) {
   const DimNode& n = d.node();
   if (n.kind == DimKind::kSymbol) symbols->add(n.name.view());

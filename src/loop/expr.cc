@@ -42,6 +42,11 @@ ExprRef make_binary(BinaryOp op, ExprRef a, ExprRef b) {
   return e;
 }
 
+// Null for what may wrap.
+ExprRef modest_value(const Dim& d) {
+  return has_small_coefficients(d) ? dim_value(d) : nullptr;
+}
+
 // Arithmetic on sizes gives a size. Null if there is no such operation, or if it fails on
 // constants.
 ExprRef fold_dims(BinaryOp op, const Dim& a, const Dim& b) {
@@ -50,11 +55,11 @@ ExprRef fold_dims(BinaryOp op, const Dim& a, const Dim& b) {
   try {
     switch (op) {
       case BinaryOp::kAdd:
-        return dim_value(a + b);
+        return modest_value(a + b);
       case BinaryOp::kSub:
-        return dim_value(a - b);
+        return modest_value(a - b);
       case BinaryOp::kMul:
-        return dim_value(a * b);
+        return modest_value(a * b);
       case BinaryOp::kFloorDiv:
         return dim_value(floordiv(a, b));
       case BinaryOp::kMod:

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "loop/affine.h"
 #include "loop/cost.h"
 #include "loop/walk.h"
 #include "support/error.h"
@@ -148,9 +149,10 @@ class Inliner {
     for (size_t i = 0; i < s.axes.size(); ++i) axes[s.axes[i].get()] = l.indices[i];
     known->second = {e, substitute(s.body, axes)};
     // Each copy must be the same number: what is the greatest of all in one may not be exceeded by
-    // its copy.
+    // its copy. A factor is nothing else.
     const Uses& uses = uses_.at(l.buffer.get());
-    if (uses.sites > 1 && !uses.is_factor) known->second.value = rounded(known->second.value);
+    ExprRef& value = known->second.value;
+    if (value->dtype == i64 || (uses.sites > 1 && !uses.is_factor)) value = as_stored(value);
     return known->second.value;
   }
 

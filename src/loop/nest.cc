@@ -87,8 +87,8 @@ std::optional<Split> find_split(const ExprRef& body, const std::vector<Axis>& ax
     if (found || e->kind != ExprKind::kBinary) return;
     const auto& b = static_cast<const Binary&>(*e);
     if (b.op != BinaryOp::kFloorDiv && b.op != BinaryOp::kMod) return;
-    auto by = as_dim(b.b);
-    if (!by || by->is_const(0) || by->is_const(1)) return;
+    const auto by = as_divisor(b.b);
+    if (!by || by->is_const(1)) return;
     for (size_t i = 0; i < axes.size(); ++i) {
       const Axis& v = axes[i];
       if (b.a.get() != v.var.get() || *by == v.extent) continue;

@@ -82,7 +82,7 @@ ExprRef with_conditions(const Guarded& g, const Work& w) {
 ExprRef not_negative(const ExprRef& condition) {
   if (condition->kind != ExprKind::kBinary) return nullptr;
   const auto& b = static_cast<const Binary&>(*condition);
-  if (b.a->dtype != i64) return nullptr;
+  if (b.a->dtype != i64 || !is_exact(b.a) || !is_exact(b.b)) return nullptr;
   if (b.op == BinaryOp::kLe) return difference(b.b, b.a);
   if (b.op == BinaryOp::kLt) return difference(difference(b.b, b.a), index(1));
   return nullptr;

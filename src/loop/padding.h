@@ -18,7 +18,8 @@ struct Guarded {
 Guarded guarded(const Work& w);
 ExprRef with_conditions(const Guarded& g, const Work& w);
 
-// The f of a condition on integers that holds where f >= 0; null for other conditions.
+// The f of a condition on integers that holds where f >= 0; null for other conditions, and where f
+// may wrap.
 ExprRef not_negative(const ExprRef& condition);
 // The bounds of `v` within which f = c * v + rest isn't negative, where c isn't 0 and `rest` is
 // free of v.

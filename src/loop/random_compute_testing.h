@@ -101,11 +101,25 @@ class RandomCompute {
     return select(guard, value, literal(f32, pick(2)));
   }
 
+  // An integer made of a variable, which may wrap, by operations with any integer but 0.
+  ExprRef random_position(const std::vector<ExprRef>& vars) {
+    static const std::vector<int64_t> kAny = {
+        INT64_MIN, INT64_MAX, int64_t{1} << 62, -8, -4, -3, -1, 1, 2, 3, 5, 8};
+    static const std::vector<BinaryOp> kOps = {BinaryOp::kAdd, BinaryOp::kSub,      BinaryOp::kMul,
+                                               BinaryOp::kMod, BinaryOp::kFloorDiv, BinaryOp::kMin};
+    const auto any = [&](const auto& of) {
+      return of[static_cast<size_t>(pick(static_cast<int>(of.size())))];
+    };
+    ExprRef p = any(vars);
+    for (int i = 1 + pick(3); i > 0; --i) p = binary(any(kOps), p, index(any(kAny)));
+    return p;
+  }
+
   ExprRef random_body(const std::vector<ExprRef>& vars, const std::vector<Size>& extents,
                       size_t before) {
     ExprRef e = random_load(vars, extents, before);
     for (int i = pick(4); i > 0; --i) {
-      switch (pick(6)) {
+      switch (pick(vars.empty() ? 5 : 8)) {
         case 0:
           e = unary(UnaryOp::kTanh, e);
           break;
@@ -121,10 +135,16 @@ class RandomCompute {
         case 4:
           e = e - e * literal(f32, 0.25);
           break;
-        default:
-          if (!vars.empty()) {
-            e = e + cast(f32, vars[static_cast<size_t>(pick(static_cast<int>(vars.size())))]);
-          }
+        case 5:
+          e = e + cast(f32, vars[static_cast<size_t>(pick(static_cast<int>(vars.size())))]);
+          break;
+        case 6:
+          e = e + cast(f32, binary(BinaryOp::kMod, random_position(vars), index(7)));
+          break;
+        default: {
+          const ExprRef a = random_position(vars), b = random_position(vars);
+          e = select(binary(BinaryOp::kLe, a, b), e, literal(f32, 0));
+        }
       }
     }
     return e;

@@ -98,6 +98,7 @@ int64_t int_unary(UnaryOp op, DataType t, int64_t x) {
     case UnaryOp::kCeil:
     case UnaryOp::kTrunc:
     case UnaryOp::kRoundEven:
+    case UnaryOp::kRounded:
       return x;
     default:
       break;

@@ -152,8 +152,10 @@ class StageSchedule {
         if (!merged.contains(l->buffer.get())) continue;
         reads = true;
         for (size_t k = 0; k < t.axes.size(); ++k) {
-          // An axis of one element may be read at 0.
-          fits = fits && (l->indices[k].get() == t.axes[k].get() || s.out->shape[k].is_const(1));
+          const ExprRef& at = l->indices[k];
+          // An axis of one element is read at 0, or not at all.
+          const bool is_zero = s.out->shape[k].is_const(1) && !any_can_fail(at);
+          fits = fits && (at.get() == t.axes[k].get() || is_zero);
         }
       }
       if (!fits || !reads) break;
@@ -165,7 +167,7 @@ class StageSchedule {
       const ExprRef body = rewrite(substitute(t.body, axes));
       results.emplace_back(t.out, body);
       merged.insert(t.out.get());
-      if (!may_overwrite_input(*t.out)) value[t.out.get()] = rounded(body);
+      if (!may_overwrite_input(*t.out)) value[t.out.get()] = as_stored(body);
     }
     std::vector<Work> after;
     std::unordered_set<const Buffer*> unwritten;

@@ -88,6 +88,7 @@ Value OperatorWriter::unary(const loop::Unary& e, Value a) {
       case UnaryOp::kCeil:
       case UnaryOp::kTrunc:
       case UnaryOp::kRoundEven:
+      case UnaryOp::kRounded:
         return a;
       default:
         no_code("a function of real numbers", t);

@@ -126,6 +126,8 @@ std::optional<int64_t> carried_count(const TensorType& type) {
 
 Values fitting(DataType dtype, std::vector<Dim> values) {
   if (!contains(kInts | kBools, dtype)) return std::nullopt;
+  if (!std::all_of(values.begin(), values.end(), has_small_coefficients))
+    return std::nullopt;  // may wrap
   if (dtype == i64) return values;
   if (dtype == u64) {
     if (!std::all_of(values.begin(), values.end(), proves_nonnegative)) return std::nullopt;
