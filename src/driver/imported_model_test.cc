@@ -87,6 +87,38 @@ TEST(ImportedSlice, IsTheSameWhateverIsKnownBeforehand) {
   }
 }
 
+// As for a bag of embeddings, whose bounds are themselves sliced out of a list.
+TEST(ImportedSlice, MayHaveANumberOfAxesThatIsKnownAtRunTime) {
+  const auto rows = [](const Ints& starts, const Ints& ends, const Ints& axes, int64_t step) {
+    ModelMaker m;
+    m.input("x", {4, "n"}, 7).input("starts", {"k"}, 7).input("ends", {"k"}, 7);
+    const Ints shape = {4, 3}, elements = counted(12);
+    std::vector<Any> args = {
+        Tensor::copy_of(std::span<const int64_t>(shape), i64, std::span<const int64_t>(elements)),
+        ints(starts), ints(ends)};
+    std::vector<std::string> names = {"x", "starts", "ends"};
+    if (!axes.empty()) {
+      m.input("axes", {"k"}, 7);
+      args.emplace_back(ints(axes));
+      names.emplace_back("axes");
+    } else if (step != 1) {
+      names.emplace_back("");
+    }
+    if (step != 1) {
+      m.ints("steps", {step});
+      names.emplace_back("steps");
+    }
+    m.node("Slice", names, {"y"}).output("y");
+    return run(m, args);
+  };
+  EXPECT_EQ(rows({2}, {3}, {}, 1), (Ints{6, 7, 8}));
+  EXPECT_EQ(rows({-1, 1}, {INT64_MAX, 2}, {}, 1), (Ints{10}));
+  EXPECT_EQ(rows({1}, {3}, {1}, 1), (Ints{1, 2, 4, 5, 7, 8, 10, 11}));
+  EXPECT_EQ(rows({0}, {4}, {}, 3), (Ints{0, 1, 2, 9, 10, 11}));
+  EXPECT_EQ(rows({-1}, {-3}, {-1}, -1), (Ints{2, 1, 5, 4, 8, 7, 11, 10}));
+  EXPECT_THROW(rows({0, 0, 0}, {1, 1, 1}, {}, 1), Error);
+}
+
 // ---- Squeeze ----
 
 TEST(ImportedSqueeze, WithoutAxesRefusesASymbolicSizeThatIsOne) {

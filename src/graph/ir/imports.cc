@@ -61,6 +61,13 @@ Imports::File& Imports::open(const File& from, const std::string& name) {
     Error e(ErrorKind::Usage, cat("the standard library has no file ", tenon::quoted(name)));
     suggest(&e, name, std_names());
     throw e.expected(tenon::join(std_names(), ", "));
+  } else if (name.ends_with(".onnx")) {
+    const std::string module = cat(name.substr(0, name.size() - 5), ".tn");
+    throw Error(ErrorKind::Usage, cat(tenon::quoted(name), " is a model, which isn't text"))
+        .expected("a file of textual programs")
+        .help(cat("`tenon opt ", name, " --passes \"\" -o ", module,
+                  "` makes a program of it: import ", tenon::quoted(module),
+                  ", whose function is @NAME.main"));
   } else {
     find(from, name, &made);
   }

@@ -102,12 +102,20 @@ Operands slice_attributes(NodeContext& cx) {
   return {y};
 }
 
+// The first elements, sizes and steps per axis, computed at run time. `on` and `steps` may be
+// absent.
+Operands bounds_at_run_time(NodeContext& cx, const Operand& x, const Operand& starts,
+                            const Operand& ends, const Operand& on, const Operand& steps) {
+  const auto wide = [&](const Operand& list) { return list ? cx.cast(list, i64) : list; };
+  return cx.b.ops("slice_bounds",
+                  {cx.op("shape_of", {x}), wide(starts), wide(ends), wide(on), wide(steps)});
+}
+
 // For steps that are computed at run time, even their sign: gathers computed indices of each axis.
 Operand slice_by_indices(NodeContext& cx, Operand x, const Operand& starts, const Operand& ends,
                          const std::optional<Ints>& axes) {
-  Operand on = axes ? cx.ints_tensor(*axes) : cx.cast(cx.in(3), i64);
-  Operands bounds = cx.b.ops("slice_bounds", {cx.op("shape_of", {x}), cx.cast(starts, i64),
-                                              cx.cast(ends, i64), on, cx.cast(cx.in(4), i64)});
+  const Operand on = axes ? cx.ints_tensor(*axes) : cx.opt(3);
+  Operands bounds = bounds_at_run_time(cx, x, starts, ends, on, cx.in(4));
   Dims sizes = cx.b.elements_of(bounds[1]);
   for (int64_t a = 0; a < static_cast<int64_t>(sizes.size()); ++a) {
     if (axes && std::find(axes->begin(), axes->end(), a) == axes->end()) continue;
@@ -134,7 +142,13 @@ Operands slice(NodeContext& cx) {
       ends = cx.b.match_shape(ends, {*count});
     }
   }
-  if (!count) cx.unsupported("a number of axes known only at run time not implemented");
+  if (!count && cx.has(4)) return {slice_by_indices(cx, x, starts, ends, std::nullopt)};
+  if (!count) {
+    const Operands bounds = bounds_at_run_time(cx, x, starts, ends, cx.opt(3), Operand());
+    return {cx.op("slice", {x},
+                  attrs({{"starts", attr_dims(cx.b.elements_of(bounds[0]))},
+                         {"sizes", attr_dims(cx.b.elements_of(bounds[1]))}}))};
+  }
   if (*count > cx.rank(0)) {
     cx.invalid(cat(*count, " axes of a tensor of rank ", cx.rank(0)), cat("at most ", cx.rank(0)));
   }
@@ -166,11 +180,10 @@ Operands slice(NodeContext& cx) {
   if (axes) {
     for (size_t i = 0; i < n; ++i) all_steps[static_cast<size_t>((*axes)[i])] = (*steps)[i];
   } else if (*steps != Ints(n, 1)) {
-    cx.unsupported("steps along axes computed at run time not implemented");
+    return {slice_by_indices(cx, x, starts, ends, std::nullopt)};
   }
-  Operand on = axes ? cx.ints_tensor(*axes) : cx.cast(cx.in(3), i64);
-  Operands bounds = cx.b.ops("slice_bounds", {cx.op("shape_of", {x}), cx.cast(starts, i64),
-                                              cx.cast(ends, i64), on, cx.ints_tensor(*steps)});
+  const Operand on = axes ? cx.ints_tensor(*axes) : cx.in(3);
+  Operands bounds = bounds_at_run_time(cx, x, starts, ends, on, cx.ints_tensor(*steps));
   Dims firsts = cx.b.elements_of(bounds[0]), sizes = cx.b.elements_of(bounds[1]);
   Dims whole = cx.dims(x);
   for (size_t i = 0; axes && i < whole.size(); ++i) {  // axes that are not sliced keep their size

@@ -333,18 +333,6 @@ TEST_F(RefusalsOfShapes, Slicing) {
        "constant, reflect, edge or wrap"},
       {"CenterCropPad", 18, {"f 4 4", "= 2"}, {}, "1 sizes", "2, one for each axis"},
   });
-  unsupported({
-      {"Slice",
-       17,
-       {"f 4", "i k", "i k"},
-       {},
-       "a number of axes known only at run time not implemented"},
-      {"Slice",
-       17,
-       {"f 4 4", "= 0", "= 1", "i 1", "= 2"},
-       {},
-       "steps along axes computed at run time not implemented"},
-  });
 }
 
 }  // namespace
