@@ -68,7 +68,7 @@ class Finder {
     if (axes.empty()) return nullptr;
     *axis = type->rank - static_cast<int64_t>(axes.size());
     for (size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i] != *axis + static_cast<int64_t>(i)) return nullptr;
+      if (normalised_axis(axes[i], type->rank) != *axis + static_cast<int64_t>(i)) return nullptr;
     }
     return mean;
   }
