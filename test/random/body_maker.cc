@@ -23,7 +23,7 @@ void BodyMaker::step(int depth) {
       {3, &BodyMaker::product},    {2, &BodyMaker::convolve},
       {1, &BodyMaker::scan},       {2, &BodyMaker::integers},
       {2, &BodyMaker::shape_data}, {1, &BodyMaker::search},
-      {2, &BodyMaker::scalars}};
+      {2, &BodyMaker::scalars},    {3, &BodyMaker::use_positions}};
   static constexpr std::pair<int, Maker> kConstructs[] = {
       {3, &BodyMaker::branch}, {3, &BodyMaker::loop}, {4, &BodyMaker::call}};
   depth_ = depth;

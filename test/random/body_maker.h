@@ -101,6 +101,14 @@ class BodyMaker {
   void search();
   void scalars();
 
+  // ---- integers of positions (body_positions.cc) ----
+
+  int64_t any_integer();
+  // A vector of i64.
+  graph::Operand positions(const Dim& count);
+  // A mask, an addend or indices of a float tensor.
+  void use_positions();
+
   // ---- constructs (body_maker.cc) ----
 
   graph::Operand changed_once(const graph::Operand& x);

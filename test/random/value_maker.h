@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -112,7 +113,8 @@ class ValueMaker {
   std::string out_;
   std::vector<Definition> types_;
   std::vector<Callee> functions_;
-  std::vector<std::string> symbols_;  // of the function
+  std::set<std::string> without_sizes_;  // functions that forget the sizes of a tensor
+  std::vector<std::string> symbols_;     // of the function
   std::vector<Variable> scope_;
   std::vector<Type> used_;     // by functions, which are among them as values
   std::vector<size_t> marks_;  // of scope_, where blocks began

@@ -19,6 +19,7 @@ class ProgramMaker : public ValueMaker {
     for (const Definition& type : types_) out_ += text_of(type);
     for (int64_t n = r_.between(1, 4); n > 0; --n) add_function();
     add_main();
+    for (const std::string& function : without_sizes_) out_ += function;
     return out_;
   }
 
@@ -80,7 +81,6 @@ fn @iterate[T](%n: i64, %f: fn(T) -> T, %x: T) -> T {
     @iterate(%m, %f, %y)
   }
 }
-fn @unknown_rank[T](%x: T) -> T { %x }
 fn @id[T](%x: T) -> T { %x }
 )";
 

@@ -166,8 +166,13 @@ std::string ValueMaker::moved(const Type& type, int depth) {
       return bind(cat("gather(", of(from), ", ", indices, ")"));
     }
     case 6: {
-      // Through a tensor whose dimensions aren't known.
-      const std::string same = bind(cat("@unknown_rank(", of(dims), ")"));
+      // Through a function that doesn't say its result's dimensions.
+      if (dims.empty()) break;
+      const std::string unsized = cat("tensor[rank=", dims.size(), "; ", to_text(type.dtype), "]");
+      const std::string name = cat("@unsized_", to_text(type.dtype), "_", dims.size());
+      without_sizes_.insert(
+          cat("fn ", name, "(%x: ", unsized, ") -> ", unsized, " attrs(inline=false) { %x }\n"));
+      const std::string same = bind(cat(name, "(", of(dims), ")"));
       return bind(cat("match_shape(", same, ", ", shape, ")"));
     }
     default:
