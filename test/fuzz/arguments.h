@@ -27,7 +27,8 @@ inline Arguments read_arguments(int argc, char** argv,
   uint64_t count = 0;
   auto number = [](const char* text, uint64_t* value) {
     const char* end = text + std::strlen(text);
-    return std::from_chars(text, end, *value).ptr == end;
+    const auto [at, error] = std::from_chars(text, end, *value);
+    return error == std::errc() && at == end;
   };
   const bool some = files == Arguments::Files::Some;
   const bool counted = some ? argc > 3 : argc == 3;

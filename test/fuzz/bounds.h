@@ -1,9 +1,9 @@
 // Limits for mutants, and storage of findings. A program calls set_bounds once, begin_mutant before
-// each mutant and end_mutants at the end, and in between may_run_forever() before what may. The
-// file that TENON_FINDING names ("finding.bin") always has the current mutant, or its number if it
-// is made from that alone, so that it is left behind whatever ends the program. A sanitizer's
-// report and exceeding the limits also print its number. finding() keeps a mutant whose failure was
-// caught, and continues.
+// each mutant, may_run_forever() before anything that may not terminate, and end_mutants at the
+// end. The file that TENON_FINDING names ("finding.bin") always has the current mutant, or its
+// number if it is made from that alone, so that it is left behind whatever ends the program. A
+// sanitizer's report and exceeding the limits also print its number. finding() keeps a mutant whose
+// failure was caught, and continues.
 #pragma once
 
 #include <fcntl.h>

@@ -566,6 +566,7 @@ class Sequence {
         tenon_tensor_flags(slot_of(TENON_TENSOR));
         tenon_shape_view(value, nullptr);
         tenon_object_data(value);
+        tenon_map_size(value);
         return;
       case 9:
         return expect_value("tenon_module_functions", [&](tenon_any* out) {
@@ -595,7 +596,7 @@ class Sequence {
 
   void handle_errors() {
     tenon_any* const parts = choices_.one_in(2) ? nullptr : slot_of(TENON_ARRAY);
-    switch (choices_.below(4)) {
+    switch (choices_.below(5)) {
       case 0:
         return expect_value("tenon_error_create", [&](tenon_any* out) {
           return tenon_error_create(static_cast<int32_t>(choices_.below(6)) - 1, "a message", parts,
@@ -609,6 +610,9 @@ class Sequence {
         return expect_value("tenon_error_text", [&](tenon_any* out) {
           return tenon_error_text(slot_of(TENON_ERROR), out);
         });
+      case 3:
+        tenon_error_message(slot_of(TENON_ERROR));
+        return;
       default:
         if (tenon_error_restore(slot_of(TENON_ERROR)) == 0) {
           tenon_last_error();

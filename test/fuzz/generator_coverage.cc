@@ -116,8 +116,7 @@ class Coverage {
     try {
       vm::verify(unit, context);
     } catch (const Error& e) {
-      const std::string name(rule_name(rule));
-      if (e.render().find(cat("rule      ", name, ",")) != std::string::npos) ++rules_[name];
+      if (names_rule(e, rule)) ++rules_[std::string(rule_name(rule))];
     }
   }
 

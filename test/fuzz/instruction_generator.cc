@@ -679,7 +679,7 @@ uint64_t Choices::below(uint64_t n) {
   if (n <= 1) return 0;
   if (bytes_.empty()) return random_() % n;
   uint64_t v = 0;
-  for (uint64_t range = n; range > 1 && !bytes_.empty(); range = range >> 8) {
+  for (uint64_t last = n - 1; last > 0 && !bytes_.empty(); last >>= 8) {
     v = v << 8 | bytes_.front();
     bytes_ = bytes_.subspan(1);
   }

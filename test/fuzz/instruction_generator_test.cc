@@ -66,13 +66,15 @@ TEST(InstructionGenerator, RunsEveryInstruction) {
 
 // The rule that a unit violates, or "".
 std::string refusal(const vm::Unit& unit, const vm::VerifyContext& context) {
-  const std::string error = failure_of([&] { vm::verify(unit, context); });
-  for (vm::Rule rule : vm::all_rules()) {
-    if (error.find(cat("rule      ", rule_name(rule), ",")) != std::string::npos) {
-      return std::string(rule_name(rule));
+  try {
+    vm::verify(unit, context);
+  } catch (const Error& error) {
+    for (const vm::Rule rule : vm::all_rules()) {
+      if (names_rule(error, rule)) return std::string(rule_name(rule));
     }
+    return error.render();
   }
-  return error == "no error" ? "" : error;
+  return "";
 }
 
 TEST(NearMiss, BreaksEachRuleAlone) {

@@ -348,4 +348,10 @@ std::string_view unbreakable(Rule rule) {
   }
 }
 
+bool names_rule(const Error& refusal, vm::Rule rule) {
+  return std::ranges::any_of(refusal.rows(), [&](const Error::Row& row) {
+    return row.label == "rule" && row.text.starts_with(cat(vm::rule_name(rule), ","));
+  });
+}
+
 }  // namespace tenon::fuzz

@@ -16,4 +16,7 @@ bool break_rule(Choices& choices, vm::Rule rule, vm::Unit& unit, vm::VerifyConte
 // Why break_rule can't violate that rule in any unit, or "".
 std::string_view unbreakable(vm::Rule rule);
 
+// Whether an error of the verifier says that this rule is violated.
+bool names_rule(const Error& refusal, vm::Rule rule);
+
 }  // namespace tenon::fuzz

@@ -24,8 +24,7 @@ inline std::string refuse(Choices& choices, vm::Rule rule, vm::Unit unit, int* r
     vm::verify(unit, context);
   } catch (const Error& e) {
     ++*refused;
-    const std::string wanted = cat("rule      ", rule_name(rule), ",");
-    if (e.render().find(wanted) != std::string::npos) return "";
+    if (names_rule(e, rule)) return "";
     return cat("to break ", rule_name(rule), " gives ", e.render());
   }
   return cat("the verifier accepts what breaks ", rule_name(rule), "\n", vm::disassemble(unit));

@@ -1,4 +1,4 @@
-// libFuzzer target for .npy files and .npz archives.
+// libFuzzer target for files of tensors: .npy, .npz, .pb and .safetensors.
 #include "fuzzer.h"
 #include "tensor_target.h"
 
