@@ -101,17 +101,17 @@ class RandomCompute {
     return select(guard, value, literal(f32, pick(2)));
   }
 
+  ExprRef any_integer() {
+    static const int64_t kAny[] = {INT64_MIN, INT64_MAX, int64_t{1} << 62, -8, -4, -3, -1, 1, 2, 3,
+                                   5,         8};
+    return index(kAny[pick(12)]);
+  }
   // An integer made of a variable, which may wrap, by operations with any integer but 0.
   ExprRef random_position(const std::vector<ExprRef>& vars) {
-    static const std::vector<int64_t> kAny = {
-        INT64_MIN, INT64_MAX, int64_t{1} << 62, -8, -4, -3, -1, 1, 2, 3, 5, 8};
-    static const std::vector<BinaryOp> kOps = {BinaryOp::kAdd, BinaryOp::kSub,      BinaryOp::kMul,
-                                               BinaryOp::kMod, BinaryOp::kFloorDiv, BinaryOp::kMin};
-    const auto any = [&](const auto& of) {
-      return of[static_cast<size_t>(pick(static_cast<int>(of.size())))];
-    };
-    ExprRef p = any(vars);
-    for (int i = 1 + pick(3); i > 0; --i) p = binary(any(kOps), p, index(any(kAny)));
+    static const BinaryOp kOps[] = {BinaryOp::kAdd, BinaryOp::kSub,      BinaryOp::kMul,
+                                    BinaryOp::kMod, BinaryOp::kFloorDiv, BinaryOp::kMin};
+    ExprRef p = vars[static_cast<size_t>(pick(static_cast<int>(vars.size())))];
+    for (int i = pick(4); i > 0; --i) p = binary(kOps[pick(6)], p, any_integer());
     return p;
   }
 
@@ -142,7 +142,9 @@ class RandomCompute {
           e = e + cast(f32, binary(BinaryOp::kMod, random_position(vars), index(7)));
           break;
         default: {
-          const ExprRef a = random_position(vars), b = random_position(vars);
+          ExprRef a = random_position(vars);
+          ExprRef b = pick(2) ? any_integer() : random_position(vars);
+          if (pick(2)) std::swap(a, b);
           e = select(binary(BinaryOp::kLe, a, b), e, literal(f32, 0));
         }
       }
