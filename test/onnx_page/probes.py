@@ -374,8 +374,6 @@ def renamed(graph, prefix):
 
     for value in [*graph.input, *graph.output, *graph.initializer]:
         value.name = prefix + value.name
-    for value in graph.output:
-        value.ClearField("type")  # which isn't that of the other types tried
     rename(graph.node)
 
 

@@ -98,7 +98,6 @@ class GraphImporter {
       }
       TENON_ASSERT(!slot->unusable || !out_.unsupported.empty(), "'", v.name,
                    "' is unusable for no reason");
-      if (slot->value) require_declared_elements(v, slot->value);
       results.push_back(slot->value);
       names.push_back(String(v.name));
       out_.outputs.push_back(slot->value ? report_value(v.name, graph::type_of(slot->value))
@@ -108,18 +107,6 @@ class GraphImporter {
     out_.has_maps = declares_maps(builder_);
     out_.main = builder_.finish("main", results.size() == 1 ? results[0] : builder_.tuple(results),
                                 graph::attrs({{graph::kResultsAttr, Any(names)}}));
-  }
-
-  // Hosts read outputs as the model declares them.
-  void require_declared_elements(const Value& output, const Operand& value) const {
-    const auto declared =
-        output.type.kind == ValueType::kTensor ? dtype_of(output.type.element) : std::nullopt;
-    const auto* type = graph::type_as<graph::TensorType>(graph::type_of(value));
-    if (!declared || !type || type->dtype == *declared) return;
-    invalid(model_,
-            cat("output '", printable(output.name), "', declared with elements of ", *declared,
-                ", which its nodes make as ", type->dtype),
-            "one type of elements");
   }
 
   void add_values(const Node& node, const Scope& scope) {
