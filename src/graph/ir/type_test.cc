@@ -2,8 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/ir/variance.h"
+
 namespace tenon::graph {
 namespace {
+
+// Of the prelude's data types.
+bool is_subtype(const TypeRef& from, const TypeRef& to) {
+  return graph::is_subtype(from, to, Variances::of_prelude());
+}
+
+TypeRef join(const TypeRef& a, const TypeRef& b) {
+  return graph::join(a, b, Variances::of_prelude());
+}
 
 const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
 
@@ -36,10 +47,12 @@ TEST(Type, LessIsKnownByASupertype) {
 
 TEST(Type, FitsLeavesSizesToRunTime) {
   std::vector<std::pair<Dim, Dim>> unproved;
-  EXPECT_TRUE(fits(tensor_type(f32, {n, 4}), tensor_type(f32, {m, 4}), &unproved));
+  EXPECT_TRUE(
+      fits(tensor_type(f32, {n, 4}), tensor_type(f32, {m, 4}), Variances::of_prelude(), &unproved));
   ASSERT_EQ(unproved.size(), 1u);
   EXPECT_EQ(unproved[0].first, n);
-  EXPECT_FALSE(fits(tensor_type(f32, {n, 4}), tensor_type(f32, {n, 5}), &unproved));
+  EXPECT_FALSE(
+      fits(tensor_type(f32, {n, 4}), tensor_type(f32, {n, 5}), Variances::of_prelude(), &unproved));
 }
 
 TEST(Type, TensorsAreTheSameWhereEverySizeIsProved) {

@@ -87,8 +87,8 @@ class Inliner : public Rewriter {
  private:
   // A closure that captures sizes which are numbers here takes these numbers alone.
   Operand copy(const VarRef& var, const ExprRef& value) {
-    return depth_ > 0 && has_function(var->type) ? builder().bind(value, var->name)
-                                                 : keep(var, value);
+    return depth_ > 0 && has_function(var->type, variances()) ? builder().bind(value, var->name)
+                                                              : keep(var, value);
   }
 
   bool is_worth_it(const FunctionExpr& callee, const Call& call) {
@@ -114,7 +114,7 @@ class Inliner : public Rewriter {
   // that its parameter's type says, and if a condition in it can't hold or a size can't be
   // expressed: that is to be an error only when it runs.
   BlockRef instance(const FunctionExpr& callee, const Call& call) try {
-    Matching known(callee.type_params);
+    Matching known(callee.type_params, variances());
     SymbolSet bound;
     known.match_all(type_of(callee).as<FunctionType>()->params, types_of(call.args));
     for (const VarRef& param : callee.params) collect_binding_symbols(param->type, &bound);
@@ -129,7 +129,8 @@ class Inliner : public Rewriter {
     }
     for (size_t i = 0; i < call.args.size(); ++i) {
       const TypeRef given = type_of(call.args[i]), taken = known.apply(callee.params[i]->type);
-      if (!is_subtype(given, taken) || !may_be_known_as(taken, given)) return nullptr;
+      if (!is_subtype(given, taken, variances()) || !may_be_known_as(taken, given, variances()))
+        return nullptr;
     }
     std::map<std::string, Dim, std::less<>> fresh;  // of symbols that the body binds
     for (const std::string& symbol : free_names(callee).symbols) {
