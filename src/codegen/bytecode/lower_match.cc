@@ -147,13 +147,14 @@ class FunctionLowering::MatchLowering {
       const VarRef& var = variables[i];
       // A cell holds values of any size and type; the arm relies on those of the pattern, even if
       // all that it used of the value was its size.
-      const bool has_sizes = SizeLowering::holds_tensor(var->type);
-      if (!has_sizes && !function_.uses_.used.contains(var.get())) continue;
+      if (!has_sizes(var->type) && !function_.uses_.used.contains(var.get())) continue;
       const Arg value =
           part(tree_.bound[index][i], function_.borrowing_.is_borrowed(var.get()), &parts);
       function_.values_[var.get()] = value;
-      const bool is_checked = var->type.is<ScalarType>() || value.is_none();
-      if (!is_checked) function_.sizes_.match_result(value, var->type);
+      const auto* scalar = var->type.as<ScalarType>();
+      const bool is_known =
+          value.is_none() || (scalar && !(scalar->value_known && value.is_register()));
+      if (!is_known) function_.sizes_.match_result(value, var->type);
     }
     join_.arm(match_.arms[index]);
   }
