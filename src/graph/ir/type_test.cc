@@ -92,6 +92,25 @@ TEST(Type, FunctionTypesDifferInNoSymbolThatTheyBind) {
   EXPECT_FALSE(is_subtype(some, any));
 }
 
+TEST(Type, FunctionsJoinInWhatBothTakeAndEitherGives) {
+  const auto of = [](const TypeRef& taken, const TypeRef& given) {
+    return function_type({taken}, given);
+  };
+  const TypeRef three = tensor_type(f32, {3}), five = tensor_type(f32, {5});
+  EXPECT_EQ(to_text(join(function_type({}, three), function_type({}, five))),
+            "fn() -> tensor[rank=1; f32]");
+  // A function checks the sizes of what it takes.
+  EXPECT_EQ(to_text(join(of(three, scalar_type(i64)), of(five, scalar_type(i64)))),
+            "fn(tensor[rank=1; f32]) -> i64");
+  // But not what is in an array.
+  EXPECT_FALSE(join(of(array_type(three), unit_type()), of(array_type(five), unit_type())));
+  // A symbol that one of them binds keeps its meaning, under a name of its own.
+  const TypeRef a = function_type({tensor_type(f32, {n}), three}, tensor_type(f32, {n})),
+                b = function_type({tensor_type(f32, {m}), five}, tensor_type(f32, {m}));
+  EXPECT_EQ(to_text(join(a, b)), "fn(tensor[n; f32], tensor[rank=1; f32]) -> tensor[n; f32]");
+  EXPECT_FALSE(join(of(three, unit_type()), of(scalar_type(f32), unit_type())));
+}
+
 // The sizes that a function takes are checked when it is called.
 TEST(Type, FunctionTypesMayDifferInTheSizesOfParameters) {
   const auto of = [](const TypeRef& t) { return function_type({t}, t); };
