@@ -22,6 +22,7 @@ class FunctionLowering::MatchLowering {
         match_(match),
         tree_(decide(match, function->signatures_)),
         join_(*join),
+        span_(function->unit_.add_span(function->span_)),
         ways_(tree_.decisions.size()) {}
 
   void run() {
@@ -75,6 +76,7 @@ class FunctionLowering::MatchLowering {
   // Writes the decision into the current block.
   void decide_here(uint32_t id, Parts& parts) {
     poll();
+    code_.set_span(span_);  // an arm before has left that of its own bindings
     const Decision& decision = tree_.decisions[id];
     if (decision.kind == Decision::Kind::kArm) return arm(decision.arm, parts);
     Arg value = part(decision.part, true, &parts);
@@ -164,7 +166,8 @@ class FunctionLowering::MatchLowering {
   const Match& match_;
   const DecisionTree tree_;
   Join& join_;
-  Parts known_;  // before the match: the value, or the fields of a tuple that is never made
+  const uint32_t span_;  // of the match
+  Parts known_;          // before the match: the value, or the fields of a tuple that is never made
   std::vector<uint32_t> ways_;                   // that lead to each decision
   std::unordered_map<uint32_t, uint32_t> left_;  // of them, not yet written
   std::unordered_map<uint32_t, BlockId> blocks_;

@@ -105,8 +105,8 @@ class Inliner : public Rewriter {
 
   // The body with the call's arguments; null if the caller doesn't know a symbol of the parameters
   // or can't prove that an argument has its parameter's sizes, or that a function takes the sizes
-  // that its parameter's type says, or its result takes those that were stated, and if a condition in it can't hold or a size can't be
-  // expressed: that is to be an error only when it runs.
+  // that its parameter's type says, or its result takes those that were stated, and if a condition
+  // in it can't hold or a size can't be expressed: that is to be an error only when it runs.
   BlockRef instance(const FunctionExpr& callee, const Call& call, const TypeRef& stated) try {
     Matching known(callee.type_params, variances());
     SymbolSet bound;
