@@ -356,3 +356,35 @@ def test_every_kind_of_parameter_has_a_name():
     params = ", ".join(f"%p{i}: {type}" for i, type in enumerate(kinds))
     exe = tenon.compile(tenon.ir.parse(f"fn @main({params}) -> i64 {{ 1 }}"))
     assert [p.kind for p in exe.signature("main").params] == list(kinds.values())
+
+
+KNOWN = """
+fn @value(%f: fn(i64) -> i64 = [n], %x: tensor[n; f32]) -> (i64, tensor[rank=1; f32]) {
+  %y = %f(1)
+  %z = full(tensor[f32]{2}, shape=[size_of(%y)])
+  (%y, %z)
+}
+fn @call(%f: fn(tensor[n; f32]) -> tensor[n; f32], %x: tensor[n; f32]) -> tensor[n; f32] attrs(inline=false) { %f(%x) }
+fn @tail(%l: list[fn(tensor[n; f32]) -> tensor[n; f32]], %x: tensor[n; f32]) -> tensor[1; i64] {
+  match %l {
+    Cons(%f, _) => {
+      %y = @call(%f, %x)
+      shape_of(%y)
+    }
+    Nil => { shape_of(%x) }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_what_a_python_function_returns_has_the_sizes_and_values_that_its_type_states(mode, level):
+    program = tenon.compile(tenon.ir.parse(KNOWN), mode=mode, level=level)
+    three = np.arange(3, dtype="float32")
+    assert program["value"](lambda i: 3, three)[0] == 3
+    with pytest.raises(tenon.ExecutionError, match="does not match"):
+        program["value"](lambda i: 5, three)
+    assert program["tail"]([lambda x: x], three).tolist() == [3]
+    with pytest.raises(tenon.ExecutionError, match="does not match"):
+        program["tail"]([lambda x: np.zeros(5, "float32")], three)

@@ -98,7 +98,7 @@ Operand build_op(const BuilderRef& builder, const String& op, const Array<Any>& 
       operands.push_back(
           operand_of(b, argument, graph::expected_of_value_word(op.view(), operands)));
     }
-    return b.bind(graph::value_call(op.view(), operands));
+    return b.bind(graph::value_call(op.view(), operands, b.signatures().variances()));
   }
   return builder_of(builder).op(op, operator_operands(arguments), attributes_of(op, attributes));
 }
@@ -201,7 +201,8 @@ Operand build_construct(const BuilderRef& builder, const String& constructor,
   for (const String& param : params) variables.push_back(graph::type_var(param));
   const graph::TypeRef expected = type.is_none() ? graph::TypeRef() : type_of_value(builder, type);
   graph::ExpectedTypes types(params, ref.constructor->fields,
-                             graph::adt_type(ref.adt->name, variables), expected);
+                             graph::adt_type(ref.adt->name, variables), expected,
+                             b.signatures().variances());
   auto made = make<graph::Construct>();
   made->constructor = constructor;
   for (const Operand& field : operands_of(b, fields, &types)) made->fields.push_back(field);
@@ -262,7 +263,8 @@ Operand build_array(const BuilderRef& builder, const Any& type, const Array<Any>
   const graph::TypeRef element = type_of_value(builder, type);
   Operand out = b.bind(graph::empty_array(element));
   for (const Any& value : elements) {
-    out = b.bind(graph::value_call("array_push", {out, operand_of(b, value, element)}));
+    out = b.bind(graph::value_call("array_push", {out, operand_of(b, value, element)},
+                                   b.signatures().variances()));
   }
   return out;
 }

@@ -126,7 +126,8 @@ std::vector<Operand> arguments_of(graph::Builder& builder, const Array<Any>& val
                                   const std::vector<graph::TypeRef>& type_arguments) {
   const auto* function = callee.as<graph::FunctionType>();
   if (!function) return operands_of(builder, values);
-  graph::ExpectedTypes types(function->type_params, function->params, function->result, nullptr);
+  graph::ExpectedTypes types(function->type_params, function->params, function->result, nullptr,
+                             builder.signatures().variances());
   types.state(Array<graph::TypeRef>(type_arguments));
   return operands_of(builder, values, &types);
 }

@@ -183,6 +183,12 @@ Any Activation::returned(std::string_view function, const TypeRef& type, Any fou
   return value;
 }
 
+void Activation::check_result(const TypeRef& type, const Any& found) {
+  bind_type(type, found,
+            {"a value does not match what the program expects here", "", "", ErrorKind::Runtime},
+            /*compound=*/true);
+}
+
 void Activation::check_element(const TypeRef& type, const Any& found) {
   bind_type(type, found,
             {"an element of an array doesn't fit its type", "", "", ErrorKind::Runtime},

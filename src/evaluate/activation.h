@@ -48,6 +48,8 @@ class Activation {
   // rounded. Throws Runtime if it doesn't fit. A function value of the host has no name.
   // Expressions over sizes are compared only with `compound`, where all symbols have values.
   Any returned(std::string_view function, const TypeRef& type, Any found, bool compound = true);
+  // Throws Runtime if what a polymorphic function gave doesn't fit the type that its call states.
+  void check_result(const TypeRef& type, const Any& found);
   // Throws Runtime if what an array holds doesn't fit its type.
   void check_element(const TypeRef& type, const Any& found);
   // Matches a value's shape or elements and returns the value. Throws Runtime on a mismatch.

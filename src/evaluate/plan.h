@@ -4,11 +4,13 @@
 // expanded.
 #pragma once
 
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "evaluate/kernel_cache.h"
 #include "evaluate/last_uses.h"
+#include "graph/ir/calls.h"
 #include "graph/ir/free_names.h"
 #include "graph/ir/infer.h"
 #include "graph/ir/module.h"
@@ -22,7 +24,12 @@ using Slots = std::unordered_map<const Var*, uint32_t>;
 class Plan {
  public:
   Plan(Module module, KernelCache* cache)
-      : module_(std::move(module)), signatures_(Signatures::of(module_)), cache_(*cache) {}
+      : module_(std::move(module)), signatures_(Signatures::of(module_)), cache_(*cache) {
+    for (const auto& [name, function] : module_->functions) {
+      for_each_callee(*function->body,
+                      [&](const String& callee, const Call*) { referred_.insert(callee); });
+    }
+  }
 
   const Module& module() const { return module_; }
   const Signatures& signatures() const { return signatures_; }
@@ -39,6 +46,9 @@ class Plan {
   const FunctionExpr* expansion_of(const Binding& binding) const;
   // Of the functions whose slots were asked for.
   const LastUses& last_uses() const { return last_uses_; }
+  // Whether a function of the module calls the one of this name or makes a closure of it, so that
+  // it may be part of a recursion.
+  bool is_referred(const String& function) const { return referred_.contains(function); }
   // The function of the module that the call names.
   const FunctionExpr& callee_of(const Call& call);
   // What a closure of the literal captures; its activations have slots for the variables.
@@ -51,6 +61,7 @@ class Plan {
   Module module_;
   Signatures signatures_;
   KernelCache& cache_;
+  std::set<String> referred_;
   std::unordered_map<const FunctionExpr*, Slots> slots_;
   LastUses last_uses_;
   std::unordered_map<const FunctionExpr*, FreeNames> captures_;

@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "evaluate/activation.h"
 #include "evaluate/call_value.h"
@@ -305,8 +306,9 @@ class Run {
     if (called.kind == CalleeKind::kGlobal) {
       const std::vector<Any> args = values(called.args);
       drop_last_uses(binding);
-      leave_in_tail_position();
-      call(plan_.callee_of(called), args);
+      const FunctionExpr& callee = plan_.callee_of(called);
+      if (!checks_result(callee)) leave_in_tail_position();
+      call(callee, args);
     } else if (called.kind == CalleeKind::kClosure) {
       start_closure(binding, called);
     } else if (const FunctionExpr* expansion = plan_.expansion_of(binding)) {
@@ -343,21 +345,39 @@ class Run {
                 activation().returned(name_of(callee), binding.var->type, std::move(result)));
   }
 
-  // If the current binding's value is the result of its function, nothing waits for the function's
-  // blocks: they make room for the call.
-  void leave_in_tail_position() {
-    size_t at = frames_.size();
-    for (bool is_function = false; !is_function;) {
+  // The frame of the current function, if the current binding's value is its result: nothing waits
+  // for the function's blocks.
+  std::optional<size_t> frame_in_tail_position() const {
+    for (size_t at = frames_.size(); at > 0;) {
       const Frame& frame = frames_[--at];
       const auto& bindings = frame.block->bindings;
       const bool is_last =
           frame.next + 1 == bindings.size() && is_result(*frame.block, *bindings.back());
-      is_function = frame.role == Role::kFunction;
-      if (!is_last || (frame.role != Role::kBranch && !is_function)) return;
+      const bool is_function = frame.role == Role::kFunction;
+      if (!is_last || (frame.role != Role::kBranch && !is_function)) return std::nullopt;
+      if (is_function) return at;
     }
-    if (at == 0) return;  // the run's own function, whose span errors show
-    frames_.resize(at);
+    return std::nullopt;
+  }
+
+  // A call in tail position takes the room of the blocks around it.
+  void leave_in_tail_position() {
+    const std::optional<size_t> at = frame_in_tail_position();
+    if (at.value_or(0) == 0) return;  // the run's own function, whose span errors show
+    frames_.resize(*at);
     leave();
+  }
+
+  // Whether the current binding, a call of the function, checks what it gets: what the callee knows
+  // as a type variable may come from a cell of any size. A tail call that may be part of a
+  // recursion takes constant space instead.
+  bool checks_result(const FunctionExpr& callee) const {
+    if (!mentions_type_var(callee.result_type, [](std::string_view) { return true; })) return false;
+    const std::optional<size_t> at = frame_in_tail_position();
+    if (!at) return true;
+    const FunctionExpr& caller = *entered_.back().enclosing;
+    const bool is_literal = frames_[*at].block != caller.body.get();
+    return !is_literal && !plan_.is_referred(caller.name);
   }
 
   void leave() {
@@ -525,7 +545,13 @@ class Run {
     }
     const Binding& binding = current(frames_.back());
     switch (ended.role) {
-      case Role::kFunction:
+      case Role::kFunction: {
+        const auto* called = binding.value.as<Call>();
+        const bool is_checked =
+            called->kind == CalleeKind::kGlobal && checks_result(plan_.callee_of(*called));
+        if (is_checked) activation().check_result(binding.var->type, result);
+        return finish_call(binding, std::move(result));
+      }
       case Role::kExpansion:
         return finish_call(binding, std::move(result));
       case Role::kBranch:

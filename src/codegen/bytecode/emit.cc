@@ -1,15 +1,14 @@
 #include "codegen/bytecode/emit.h"
 
 #include <algorithm>
-#include <set>
 #include <unordered_set>
 
 #include "codegen/bytecode/arrange_counters.h"
 #include "codegen/bytecode/data_types.h"
 #include "codegen/bytecode/lower_function.h"
 #include "codegen/bytecode/reuse_cells.h"
+#include "codegen/bytecode/tail_calls.h"
 #include "codegen/bytecode/write_code.h"
-#include "graph/ir/calls.h"
 #include "graph/ir/infer.h"
 #include "vm/isa/limits.h"
 
@@ -109,12 +108,7 @@ vm::Unit emit_unit(const graph::Module& module) {
   PackedTable packed(&unit);
   DataTypes types(signatures);
   const Borrowing borrowing(module);
-  std::set<String> referred;  // by a call or closure
-  for (const auto& [name, function] : module->functions) {
-    graph::for_each_callee(*function->body, [&](const String& callee, const graph::Call*) {
-      referred.insert(callee);
-    });
-  }
+  const TailCalls tail_calls(module, signatures);
   uint32_t index = 0;
   for (const auto& [name, function] : module->functions) {
     vm::FunctionUnit& out = unit.functions[index];
@@ -127,7 +121,7 @@ vm::Unit emit_unit(const graph::Module& module) {
       types.add(out.result);
     }
     VirtualCode code = FunctionLowering(&unit, &constants, &packed, indices, module, borrowing,
-                                        signatures, *function, index, referred.contains(name))
+                                        signatures, tail_calls, *function, index)
                            .run();
     arrange_counters(&code);
     Liveness liveness = analyse_liveness(&code);

@@ -54,7 +54,8 @@ void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool
     case CalleeKind::kClosure: {
       const Arg closure = in_register(call.closure);
       const std::vector<Arg> args = values(call.args);
-      if (tail) {
+      const bool is_checked = has_sizes(type) && tail_calls_.may_leave_program();
+      if (tail && (referred_ || !is_checked)) {
         code_.emit(Opcode::TailCallClosure, {closure}, args);
         code_.left();
       } else {
@@ -84,9 +85,11 @@ void FunctionLowering::call_global(const Binding& binding, const Call& call, boo
     // What isn't used any more is released; liveness finds which (remove_unneeded_releases).
     for (const Arg& mine : lent) code_.emit(Opcode::Move, {Arg::none(), mine});
   };
-  // What the callee knows as a type variable may come from a cell of any size. A tail call that may
-  // be part of a recursion takes constant space instead of being matched, like one of a closure.
-  const bool any = mentions_type_var(function.result_type, [](std::string_view) { return true; });
+  // What the callee knows as a type variable may come from a cell of any size, and what a tail call
+  // in it gets from a function of the host. A tail call that may be part of a recursion takes
+  // constant space instead of being matched, like one of a closure.
+  const bool any = mentions_type_var(function.result_type, [](std::string_view) { return true; }) ||
+                   tail_calls_.is_unchecked(call.callee);
   if (any && !(tail && referred_)) {
     write_unknown(define(binding.var), binding.var->type, call_here);
   } else if (!tail || !lent.empty()) {
@@ -211,7 +214,7 @@ void FunctionLowering::lower_as_instruction(Opcode opcode, const Call& call, Arg
 
 void FunctionLowering::write_unknown(Arg dst, const TypeRef& type,
                                      const std::function<void(Arg)>& write) {
-  const bool is_checked = SizeLowering::holds_tensor(type);
+  const bool is_checked = has_sizes(type);
   if (is_checked && dst.is_none()) dst = code_.make(/*owns=*/true);
   write(dst);
   if (is_checked) sizes_.match_result(dst, type);

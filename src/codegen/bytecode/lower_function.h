@@ -12,6 +12,7 @@
 #include "codegen/bytecode/lower_sizes.h"
 #include "codegen/bytecode/packed_table.h"
 #include "codegen/bytecode/result_tensors.h"
+#include "codegen/bytecode/tail_calls.h"
 #include "codegen/bytecode/variable_uses.h"
 #include "codegen/bytecode/virtual_code.h"
 #include "graph/ir/infer.h"
@@ -32,12 +33,11 @@ bool owns(const graph::TypeRef& type);
 class FunctionLowering {
  public:
   // `function` is functions[self]. Constants, packed names and spans are added to `unit`;
-  // `constants` and `packed` are the unit's tables. `referred`: whether a function of the module
-  // calls this one or makes a closure of it, so that it may be part of a recursion.
+  // `constants` and `packed` are the unit's tables.
   FunctionLowering(vm::Unit* unit, ConstantPool* constants, PackedTable* packed,
                    const FunctionIndices& functions, const graph::Module& module,
                    const Borrowing& borrowing, const graph::Signatures& signatures,
-                   const graph::FunctionExpr& function, uint32_t self, bool referred)
+                   const TailCalls& tail_calls, const graph::FunctionExpr& function, uint32_t self)
       : unit_(*unit),
         constants_(*constants),
         packed_(*packed),
@@ -45,9 +45,10 @@ class FunctionLowering {
         module_(module),
         borrowing_(borrowing),
         signatures_(signatures),
+        tail_calls_(tail_calls),
         function_(function),
         self_(self),
-        referred_(referred) {}
+        referred_(tail_calls.stay_unchecked(function.name)) {}
 
   // Call once. Throws an Unsupported error, with the span, for what bytecode can't express.
   VirtualCode run();
@@ -90,7 +91,7 @@ class FunctionLowering {
   // A call of a packed function that is the instruction.
   void lower_as_instruction(vm::Opcode opcode, const graph::Call& call, Arg dst);
   // What comes out of an array or from a function value, which may be the host's, has any size:
-  // where the type has tensors, it is written to a register, even if nothing reads it, and checked.
+  // where the type tells sizes, it is written to a register, even if nothing reads it, and checked.
   void write_unknown(Arg dst, const graph::TypeRef& type, const std::function<void(Arg)>& write);
   void lower_kernel(const graph::Call& call);
   // The scalar as a tensor of rank 0.
@@ -125,9 +126,10 @@ class FunctionLowering {
   const graph::Module& module_;
   const Borrowing& borrowing_;
   const graph::Signatures& signatures_;  // of the module
+  const TailCalls& tail_calls_;
   const graph::FunctionExpr& function_;
   uint32_t self_;
-  bool referred_;
+  bool referred_;  // so that tail calls reuse the frame
   VirtualCode code_;
   SizeLowering sizes_{&code_, &constants_};
   const graph::Var* matched_next_ = nullptr;  // what the next binding matches, if it does

@@ -22,6 +22,7 @@ class FunctionLowering::MatchLowering {
         match_(match),
         tree_(decide(match, function->signatures_)),
         join_(*join),
+        span_(function->unit_.add_span(function->span_)),
         ways_(tree_.decisions.size()) {}
 
   void run() {
@@ -75,6 +76,7 @@ class FunctionLowering::MatchLowering {
   // Writes the decision into the current block.
   void decide_here(uint32_t id, Parts& parts) {
     poll();
+    code_.set_span(span_);  // an arm before has left that of its own bindings
     const Decision& decision = tree_.decisions[id];
     if (decision.kind == Decision::Kind::kArm) return arm(decision.arm, parts);
     Arg value = part(decision.part, true, &parts);
@@ -147,13 +149,14 @@ class FunctionLowering::MatchLowering {
       const VarRef& var = variables[i];
       // A cell holds values of any size and type; the arm relies on those of the pattern, even if
       // all that it used of the value was its size.
-      const bool has_sizes = SizeLowering::holds_tensor(var->type);
-      if (!has_sizes && !function_.uses_.used.contains(var.get())) continue;
+      if (!has_sizes(var->type) && !function_.uses_.used.contains(var.get())) continue;
       const Arg value =
           part(tree_.bound[index][i], function_.borrowing_.is_borrowed(var.get()), &parts);
       function_.values_[var.get()] = value;
-      const bool is_checked = var->type.is<ScalarType>() || value.is_none();
-      if (!is_checked) function_.sizes_.match_result(value, var->type);
+      const auto* scalar = var->type.as<ScalarType>();
+      const bool is_known =
+          value.is_none() || (scalar && !(scalar->value_known && value.is_register()));
+      if (!is_known) function_.sizes_.match_result(value, var->type);
     }
     join_.arm(match_.arms[index]);
   }
@@ -163,7 +166,8 @@ class FunctionLowering::MatchLowering {
   const Match& match_;
   const DecisionTree tree_;
   Join& join_;
-  Parts known_;  // before the match: the value, or the fields of a tuple that is never made
+  const uint32_t span_;  // of the match
+  Parts known_;          // before the match: the value, or the fields of a tuple that is never made
   std::vector<uint32_t> ways_;                   // that lead to each decision
   std::unordered_map<uint32_t, uint32_t> left_;  // of them, not yet written
   std::unordered_map<uint32_t, BlockId> blocks_;

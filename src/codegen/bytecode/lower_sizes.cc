@@ -215,13 +215,9 @@ void SizeLowering::match_parameters(const Array<VarRef>& params, const std::vect
   match_postponed(postponed);
 }
 
-bool SizeLowering::holds_tensor(const TypeRef& type) {
-  const auto* tuple = type.as<TupleType>();
-  return type.is<TensorType>() || (tuple && std::ranges::any_of(tuple->fields, holds_tensor));
-}
-
 void SizeLowering::match_result(Arg value, const TypeRef& type) {
-  if (auto* scalar = type.as<ScalarType>()) {
+  auto* scalar = type.as<ScalarType>();
+  if (scalar && !scalar->value_known) {
     const DataType dtype = scalar->dtype;
     if (dtype.is_float()) return code_.emit(Opcode::RoundFloat, {value, value, Arg::dtype(dtype)});
     code_.match_prim_value(value, DimPattern::ignore());

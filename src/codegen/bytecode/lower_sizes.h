@@ -37,8 +37,6 @@ class SizeLowering {
   // Matches each parameter's value with its type, which binds the type's symbols.
   void match_parameters(const Array<graph::VarRef>& params, const std::vector<vm::Arg>& values);
   void match_shape(const graph::MatchShape& match, vm::Arg value);
-  // Whether values of the type are tensors, or tuples that hold some.
-  static bool holds_tensor(const graph::TypeRef& type);
   // Matches the tensors, shapes and numbers in what a packed function or closure returned, or a
   // container held, with the type that is stated. The type's symbols must be bound.
   void match_result(vm::Arg value, const graph::TypeRef& type);

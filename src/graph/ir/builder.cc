@@ -227,7 +227,7 @@ Operand Builder::bind_as(ExprRef value, TypeRef stated, std::string_view hint) {
   Inferred r = infer(value);
   push_checks(r.conditions);
   TypeRef known = r.known();
-  if (!is_subtype(known, stated)) {
+  if (!is_subtype(known, stated, signatures_.variances())) {
     throw Error(ErrorKind::Usage, span_,
                 cat("the type stated for ", hint.empty() ? "this value" : cat("%", hint),
                     " differs from the inferred type"))
@@ -247,7 +247,7 @@ Operand Builder::bind_as(ExprRef value, TypeRef stated, std::string_view hint) {
   // wherever the stated one does.
   const auto* call = value.as<Call>();
   const bool is_kernel = call && call->kind == CalleeKind::kOperator;
-  if (is_kernel && !is_subtype(stated, known)) stated = known;
+  if (is_kernel && !is_subtype(stated, known, signatures_.variances())) stated = known;
   return bind_typed(std::move(value), std::move(stated), hint);
 }
 
@@ -404,7 +404,7 @@ Operand Builder::refine(const Operand& value, const TypeRef& type, const std::st
     have = type_of(out);
   }
   std::vector<Ref<const Check>> conditions;
-  require_fit(have, type, what, &conditions, span_);
+  require_fit(have, type, what, signatures_.variances(), &conditions, span_);
   push_checks(conditions);
   return out;
 }

@@ -150,7 +150,7 @@ class FunctionChecker {
     for (const auto& c : r.conditions) condition(*c);
     TypeRef known = r.known();
     type(b.var->type);
-    if (!is_subtype(known, b.var->type)) {
+    if (!is_subtype(known, b.var->type, signatures_.variances())) {
       throw Error(ErrorKind::Usage, span_,
                   cat("the type of ", text_of(*b.var), " doesn't match its value"))
           .found(to_text(b.var->type))
@@ -266,7 +266,7 @@ class FunctionChecker {
 
   void fit(const TypeRef& from, const TypeRef& to, const char* what) {
     std::vector<Ref<const Check>> conditions;
-    require_fit(from, to, what, &conditions, span_);
+    require_fit(from, to, what, signatures_.variances(), &conditions, span_);
     for (const auto& c : conditions) condition(*c);
   }
 

@@ -5,11 +5,12 @@
 namespace tenon::graph {
 
 ExpectedTypes::ExpectedTypes(const Array<String>& type_params, Array<TypeRef> params,
-                             const TypeRef& result, const TypeRef& expected)
+                             const TypeRef& result, const TypeRef& expected,
+                             const Variances& variances)
     : type_params_(type_params),
       params_(std::move(params)),
-      given_(type_params),
-      wanted_(type_params) {
+      given_(type_params, variances),
+      wanted_(type_params, variances) {
   wanted_.match(result, expected);
 }
 
@@ -61,10 +62,11 @@ bool ExpectedTypes::arguments_determine() const {
                              [&](const String& name) { return given_.type_args().contains(name); });
 }
 
-Array<TypeRef> type_args_for(const FunctionType& function, const TypeRef& expected) {
+Array<TypeRef> type_args_for(const FunctionType& function, const TypeRef& expected,
+                             const Variances& variances) {
   const auto* wanted = expected ? type_as<FunctionType>(expected) : nullptr;
   if (!wanted || wanted->params.size() != function.params.size()) return {};
-  Matching matching(function.type_params);
+  Matching matching(function.type_params, variances);
   for (size_t i = 0; i < function.params.size(); ++i) {
     matching.match(function.params[i], wanted->params[i]);
   }

@@ -12,7 +12,7 @@ class ExpectedTypes {
   // `params` are those of the function or the fields of the constructor; `result` is its result's
   // type, and `expected` the type that the result should have, or null.
   ExpectedTypes(const Array<String>& type_params, Array<TypeRef> params, const TypeRef& result,
-                const TypeRef& expected);
+                const TypeRef& expected, const Variances& variances);
 
   // Uses the type arguments that the text states, in the order of the parameters.
   void state(const Array<TypeRef>& type_args);
@@ -35,6 +35,7 @@ class ExpectedTypes {
 };
 
 // The type arguments with which a function has the type `expected`; empty unless it determines all.
-Array<TypeRef> type_args_for(const FunctionType& function, const TypeRef& expected);
+Array<TypeRef> type_args_for(const FunctionType& function, const TypeRef& expected,
+                             const Variances& variances);
 
 }  // namespace tenon::graph

@@ -1,5 +1,7 @@
 #include "graph/ir/infer.h"
 
+#include <mutex>
+
 #include <string_view>
 
 #include "graph/ir/infer_kernel_call.h"
@@ -55,8 +57,20 @@ Signatures Signatures::of(const Module& module) {
   return s;
 }
 
+struct Signatures::FoundVariances {
+  std::once_flag once;
+  std::optional<Variances> found;
+};
+
+const Variances& Signatures::variances() const {
+  if (!variances_) return Variances::of_prelude();
+  std::call_once(variances_->once, [&] { variances_->found.emplace(types_); });
+  return *variances_->found;
+}
+
 void Signatures::add_type(const Ref<const AdtDefinition>& adt) {
   types_.set(adt->name, adt);
+  variances_ = std::make_shared<FoundVariances>();
   for (size_t i = 0; i < adt->constructors.size(); ++i) {
     const String& name = adt->constructors[i]->name;
     if (type_of_constructor_.contains(name)) continue;
@@ -224,14 +238,16 @@ class Inference {
       }
       case CalleeKind::kPacked:
         if (!c.result_type) fail(cat("the packed call of '", c.callee, "' states no result type"));
-        check_packed_call(c);
+        check_packed_call(c, variances());
         return c.result_type;
     }
     fail("a call of an unknown kind");
   }
 
+  const Variances& variances() const { return options_.signatures->variances(); }
+
   TypeRef function_call(const FunctionType& f, const Call& c, const std::string& what) {
-    Instance instance = instantiate(f, c.args, what);
+    Instance instance = instantiate(f, c.args, what, variances());
     for (auto& c : instance.conditions) out_.conditions.push_back(std::move(c));
     return instance.result;
   }
@@ -255,7 +271,7 @@ class Inference {
   TypeRef if_(const If& e) {
     check_condition(e.condition, "`if`");
     TypeRef a = block_type(e.then_block), b = block_type(e.else_block);
-    TypeRef both = join(a, b);
+    TypeRef both = join(a, b, variances());
     if (!both) {
       throw Error(ErrorKind::Usage, "the arms of `if` give values of different types")
           .found(to_text(b), "else")
@@ -270,13 +286,14 @@ class Inference {
     for (size_t i = 0; i < e.vars.size(); ++i) {
       types.push_back(e.vars[i]->type);
       require_fit(type_of(e.init[i]), e.vars[i]->type,
-                  cat("the initial value of %", e.vars[i]->name), &out_.conditions);
+                  cat("the initial value of %", e.vars[i]->name), variances(), &out_.conditions);
     }
     check_condition(e.condition->result, "`loop`");
     TypeRef result = loop_type(types);
     // Unproved conditions are checked by bindings in the body, which its builder adds.
     std::vector<Ref<const Check>> inside;
-    require_fit(type_of(e.body->result), result, "the result of the loop's body", &inside);
+    require_fit(type_of(e.body->result), result, "the result of the loop's body", variances(),
+                &inside);
     return result;
   }
 
@@ -284,7 +301,7 @@ class Inference {
     decide(e, *options_.signatures);
     TypeRef result;
     for (size_t i = 0; i < e.arms.size(); ++i) {
-      result = join_arm(result, block_type(e.arms[i]), i);
+      result = join_arm(result, block_type(e.arms[i]), i, variances());
     }
     return result;
   }
@@ -326,7 +343,7 @@ class Inference {
           .expected(cat(fields.size()));
     }
     for (size_t i = 0; i < fields.size(); ++i) {
-      require_fit(type_of(e.fields[i]), fields[i], cat(e.constructor, ": field ", i),
+      require_fit(type_of(e.fields[i]), fields[i], cat(e.constructor, ": field ", i), variances(),
                   &out_.conditions);
     }
     return adt_type(c.adt->name, e.type_args.to_vector());
@@ -347,7 +364,7 @@ class Inference {
           .found(cat(e.captures.size()))
           .expected(cat("at most ", function->params.size()));
     }
-    Matching captured({});
+    Matching captured;
     for (size_t i = 0; i < e.captures.size(); ++i) {
       captured.match(function->params[i], type_of(e.captures[i]));
     }
@@ -357,7 +374,8 @@ class Inference {
       if (i >= e.captures.size()) {
         rest->params.push_back(param);
       } else {
-        require_fit(type_of(e.captures[i]), param, cat(what, ": capture ", i), &out_.conditions);
+        require_fit(type_of(e.captures[i]), param, cat(what, ": capture ", i), variances(),
+                    &out_.conditions);
       }
     }
     rest->result = captured.apply(function->result);

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "graph/ir/op.h"
+#include "graph/ir/variance.h"
 
 namespace tenon::graph {
 
@@ -34,9 +36,14 @@ class Signatures {
   const AdtDefinition* find_type(std::string_view name) const;  // null: unknown
   ConstructorRef find_constructor(std::string_view name) const;
   std::vector<std::string> constructor_names() const;
+  // Of these types; valid until one is added.
+  const Variances& variances() const;
 
  private:
+  struct FoundVariances;
+
   Map<String, Ref<const AdtDefinition>> types_;
+  std::shared_ptr<FoundVariances> variances_;  // shared by copies; null: the prelude's
   // By constructor: its type, and its place among the type's constructors.
   Map<String, Ref<const AdtDefinition>> type_of_constructor_;
   Map<String, int64_t> place_of_constructor_;

@@ -62,7 +62,7 @@ TypeRef infer_kernel_call(const Call& c, const loop::KernelInterface& k) {
         .found(cat(integers.size()))
         .expected(cat(k.integers.size()));
   }
-  Matching m({});
+  Matching m;
   for (size_t i = 0; i < k.integers.size(); ++i) {
     m.bind(k.integers[i].view(), integers[i]);
   }
@@ -74,21 +74,23 @@ TypeRef infer_kernel_call(const Call& c, const loop::KernelInterface& k) {
   for (size_t i = 0; i < args.size(); ++i) m.match(ft->params[i], arg_type(i));
   // Unproved conditions need no check binding, since the kernel's entry checks them.
   std::vector<Ref<const Check>> by_entry;
+  const Variances& variances = Variances::of_prelude();  // a kernel takes and gives tensors
   for (size_t i = 0; i < args.size(); ++i) {
     TypeRef want = m.apply(ft->params[i]), have = arg_type(i);
     if (const auto* t = type_as<TensorType>(have); t && !t->dims_known) {
       const auto* w = type_as<TensorType>(want);
       if (t->dtype != w->dtype || (t->rank != kUnknownRank && t->rank != w->rank)) {
-        require_fit(have, want, cat("kernel @", c.callee, ": argument ", i), &by_entry);
+        require_fit(have, want, cat("kernel @", c.callee, ": argument ", i), variances, &by_entry);
       }
       continue;
     }
-    require_fit(have, want, cat("kernel @", c.callee, ": argument ", i), &by_entry);
+    require_fit(have, want, cat("kernel @", c.callee, ": argument ", i), variances, &by_entry);
   }
   if (!c.result_type) require_told(result, m, c.callee);
   result = m.apply(result);
   if (!c.result_type) return result;
-  require_fit(c.result_type, result, cat("kernel @", c.callee, ": the stated result"), &by_entry);
+  require_fit(c.result_type, result, cat("kernel @", c.callee, ": the stated result"), variances,
+              &by_entry);
   return c.result_type;
 }
 

@@ -3,9 +3,10 @@
 namespace tenon::graph {
 
 void require_fit(const TypeRef& from, const TypeRef& to, const std::string& what,
-                 std::vector<Ref<const Check>>* conditions, const Span& span) {
+                 const Variances& variances, std::vector<Ref<const Check>>* conditions,
+                 const Span& span) {
   std::vector<std::pair<Dim, Dim>> unproved;
-  if (!fits(from, to, &unproved)) {
+  if (!fits(from, to, variances, &unproved)) {
     throw Error(ErrorKind::Usage, span, cat(what, " has the wrong type"))
         .found(to_text(from))
         .expected(to_text(to));
@@ -40,10 +41,10 @@ void Matching::match(const TypeRef& param, const TypeRef& arg) {
   if (!param || !arg) return;
   if (const auto* v = type_as<TypeVar>(param); v && type_params_.contains(v->name.str())) {
     const TypeRef* known = type_args_.find(v->name);
-    // A type argument stands for other values, too.
-    const TypeRef any = without_known_values(arg);
-    if (known && functions_around_ > 0 && may_pass(*known, any)) return;
-    TypeRef both = known ? join(*known, any) : any;
+    // A type argument stands for other values, too, where it may.
+    const TypeRef any = exact_parts_ > 0 ? arg : without_known_values(arg);
+    if (known && functions_around_ > 0 && may_pass(*known, any, *variances_)) return;
+    TypeRef both = known ? join(*known, any, *variances_) : any;
     if (both) type_args_.set(v->name, both);
     return;
   }
@@ -65,7 +66,13 @@ void Matching::match(const TypeRef& param, const TypeRef& arg) {
   } else if (const auto* e = type_as<ArrayType>(param)) {
     match(e->element, type_as<ArrayType>(arg)->element);
   } else if (const auto* d = type_as<AdtType>(param)) {
-    all(d->args, type_as<AdtType>(arg)->args);
+    const Array<TypeRef>& args = type_as<AdtType>(arg)->args;
+    for (size_t i = 0; i < d->args.size() && i < args.size(); ++i) {
+      const bool exact = variances_ && (variances_->of(d->name, i) & ~kFits);
+      exact_parts_ += exact ? 1 : 0;
+      match(d->args[i], args[i]);
+      exact_parts_ -= exact ? 1 : 0;
+    }
   } else if (const auto* f = type_as<FunctionType>(param)) {
     const auto* a = type_as<FunctionType>(arg);
     ++functions_around_;
@@ -97,44 +104,46 @@ Array<TypeRef> types_of(const Array<Operand>& args) {
 
 namespace {
 
-bool accepts(const FunctionExpr& callee, const Array<Operand>& args, bool checks) {
+bool accepts(const FunctionExpr& callee, const Array<Operand>& args, const Variances& variances,
+             bool checks) {
   if (args.size() != callee.params.size()) return false;
   const TypeRef type = type_of(callee);
   const Array<TypeRef>& params = type.as<FunctionType>()->params;
   const Array<TypeRef> given = types_of(args);
-  Matching m(callee.type_params);
+  Matching m(callee.type_params, variances);
   m.match_all(params, given);
   for (size_t i = 0; i < args.size(); ++i) {
     std::vector<std::pair<Dim, Dim>> unproved;
-    if (!fits(given[i], m.apply(params[i]), checks ? &unproved : nullptr)) return false;
+    if (!fits(given[i], m.apply(params[i]), variances, checks ? &unproved : nullptr)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-bool can_call(const FunctionExpr& callee, const Array<Operand>& args) {
-  return accepts(callee, args, /*checks=*/true);
+bool can_call(const FunctionExpr& callee, const Array<Operand>& args, const Variances& variances) {
+  return accepts(callee, args, variances, /*checks=*/true);
 }
 
-bool can_call_unchecked(const FunctionExpr& callee, const Array<Operand>& args) {
-  return accepts(callee, args, /*checks=*/false);
+bool can_call_unchecked(const FunctionExpr& callee, const Array<Operand>& args,
+                        const Variances& variances) {
+  return accepts(callee, args, variances, /*checks=*/false);
 }
 
 Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
-                     const std::string& what) {
+                     const std::string& what, const Variances& variances) {
   if (args.size() != callee.params.size()) {
     throw Error(ErrorKind::Usage, cat(what, " is called with the wrong number of arguments"))
         .found(cat(args.size()))
         .expected(cat(callee.params.size()), to_text(make<FunctionType>(callee)));
   }
   const Array<TypeRef> given = types_of(args);
-  Matching m(callee.type_params);
+  Matching m(callee.type_params, variances);
   m.match_all(callee.params, given);
   Instance out;
   for (size_t i = 0; i < args.size(); ++i) {
     TypeRef param = m.apply(callee.params[i]);
-    require_fit(given[i], param, cat(what, ": argument ", i), &out.conditions);
+    require_fit(given[i], param, cat(what, ": argument ", i), variances, &out.conditions);
     out.params.push_back(param);
   }
   for (const String& name : callee.type_params) {

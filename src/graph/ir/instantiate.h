@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/ir/expr.h"
+#include "graph/ir/variance.h"
 
 namespace tenon::graph {
 
@@ -20,20 +21,23 @@ struct Instance {
   std::vector<Ref<const Check>> conditions;  // not proved
 };
 Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
-                     const std::string& what);
+                     const std::string& what, const Variances& variances);
 
 // The types of a call's arguments.
 Array<TypeRef> types_of(const Array<Operand>& args);
 // Whether a call of the function is possible, with checks of sizes or without.
-bool can_call(const FunctionExpr& callee, const Array<Operand>& args);
+bool can_call(const FunctionExpr& callee, const Array<Operand>& args, const Variances& variances);
 // Whether it needs no checks: the arguments are known to have the sizes that the function takes.
-bool can_call_unchecked(const FunctionExpr& callee, const Array<Operand>& args);
+bool can_call_unchecked(const FunctionExpr& callee, const Array<Operand>& args,
+                        const Variances& variances);
 
 // Binds type parameters, and symbols that are a whole dimension or element of a parameter, to the
 // types of arguments. Afterwards, require_fit with the result of `apply` checks everything else.
 class Matching {
  public:
-  explicit Matching(const Array<String>& type_params) {
+  Matching() = default;  // of symbols only
+  // `variances` must outlive it.
+  Matching(const Array<String>& type_params, const Variances& variances) : variances_(&variances) {
     for (const String& name : type_params) type_params_.insert(name.str());
   }
 
@@ -53,14 +57,17 @@ class Matching {
   void match_dim(const Dim& param, const Dim& arg);
 
   std::unordered_set<std::string> type_params_;
+  const Variances* variances_ = nullptr;  // null without type parameters
   Map<String, TypeRef> type_args_;
   std::map<std::string, Dim, std::less<>> bound_;
   int functions_around_ = 0;  // of the types that are being matched
+  int exact_parts_ = 0;       // of data types that aren't covariant in them
 };
 
 // Throws a Usage error about `what`, at `span`, unless `from` fits `to`. Unproved equalities of
 // sizes are added to `conditions`.
 void require_fit(const TypeRef& from, const TypeRef& to, const std::string& what,
-                 std::vector<Ref<const Check>>* conditions, const Span& span = {});
+                 const Variances& variances, std::vector<Ref<const Check>>* conditions,
+                 const Span& span = {});
 
 }  // namespace tenon::graph

@@ -87,7 +87,7 @@ Error usage(const Call& call, const std::string& what) {
   return Error(ErrorKind::Usage, cat("'", call.callee, "' ", what));
 }
 
-void check_signature(const Call& call, const Signature& signature) {
+void check_signature(const Call& call, const Signature& signature, const Variances& variances) {
   const size_t operands = signature.operands.size();
   const bool destinations = signature.writes_results &&
                             call.args.size() == operands + signature.results.size() &&
@@ -102,7 +102,7 @@ void check_signature(const Call& call, const Signature& signature) {
     if (call.args[i] || signature.operands[i].optional) continue;
     throw usage(call, cat("needs its operand '", signature.operands[i].name, "'"));
   }
-  if (!destinations) check_value_call(call);
+  if (!destinations) check_value_call(call, variances);
   if (signature.writes_results && !destinations && !known_tensor(call.result_type)) {
     throw usage(call, "writes its result into a tensor, whose dimensions must be known")
         .found(to_text(call.result_type));
@@ -225,7 +225,7 @@ Ref<const Call> as_packed_call(const Operator& op, const Call& call, const TypeR
   return make_call(CalleeKind::kPacked, op.packed, args, call.attrs, type);
 }
 
-void check_packed_call(const Call& call) {
+void check_packed_call(const Call& call, const Variances& variances) {
   if (check_intrinsic(call)) return;
   if (!same_type(call.result_type, without_known_values(call.result_type))) {
     throw Error(ErrorKind::Usage, cat("the elements of the result of '", call.callee,
@@ -234,7 +234,7 @@ void check_packed_call(const Call& call) {
         .expected(to_text(without_known_values(call.result_type)));
   }
   if (const Signature* signature = signature_of(call)) {
-    check_signature(call, *signature);
+    check_signature(call, *signature, variances);
   } else {
     check_promises(call);
   }

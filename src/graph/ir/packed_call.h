@@ -52,6 +52,6 @@ Ref<const Call> as_packed_call(const Operator& op, const Call& call, const TypeR
 // Throws Usage unless the call matches its signature or intrinsic, has only valid properties, and
 // does not state elements of its result, which would not be checked. Unknown names that begin with
 // "memory." are also errors.
-void check_packed_call(const Call& call);
+void check_packed_call(const Call& call, const Variances& variances);
 
 }  // namespace tenon::graph

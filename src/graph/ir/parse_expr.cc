@@ -223,7 +223,7 @@ bool Parser::binding() {
   } else {
     builder_.at(source_.span(first.begin));
   }
-  if (r.alias && stated && !is_subtype(type_of(r.alias), stated)) {
+  if (r.alias && stated && !is_subtype(type_of(r.alias), stated, signatures_.variances())) {
     throw error_at(first, cat("the ", r.alias.is<Var>() ? "variable" : "constant",
                               " doesn't have the stated type"))
         .found(to_text(type_of(r.alias)))
@@ -383,7 +383,7 @@ ExprRef Parser::of_variable() {
   take();
   const auto* type = type_as<FunctionType>(type_of(v));
   if (!type) return call(CalleeKind::kClosure, "", v);
-  ExpectedTypes expected({}, type->params, type->result, nullptr);
+  ExpectedTypes expected({}, type->params, type->result, nullptr, signatures_.variances());
   return call(CalleeKind::kClosure, "", v, &expected);
 }
 
@@ -397,11 +397,13 @@ ExprRef Parser::of_global(const TypeRef& expected) {
   if (!opens_call()) {
     auto value = make<Closure>();
     value->function = name;
-    value->type_args = stated ? type_args : type_args_for(*function, expected);
+    value->type_args =
+        stated ? type_args : type_args_for(*function, expected, signatures_.variances());
     return value;
   }
   take();
-  ExpectedTypes types(function->type_params, function->params, function->result, expected);
+  ExpectedTypes types(function->type_params, function->params, function->result, expected,
+                      signatures_.variances());
   types.state(type_args);
   const Ref<Call> made = call(CalleeKind::kGlobal, name, nullptr, &types);
   made->type_args = stated || types.arguments_determine() ? type_args : types.type_args();
@@ -468,7 +470,7 @@ ExprRef Parser::value_function(const Token& word) {
   std::vector<Operand> args;
   list(")", "after arguments",
        [&] { args.push_back(operand(expected_of_value_word(word.text, args))); });
-  return at(word, [&] { return value_call(word.text, args); });
+  return at(word, [&] { return value_call(word.text, args, signatures_.variances()); });
 }
 
 // array[i64](%x, %y), after `array`: the elements are pushed one by one to an empty array.
@@ -482,7 +484,9 @@ ExprRef Parser::array() {
     const Token token = peek();
     const Operand value = operand(element);
     const Operand before = builder_.bind(made);
-    made = at(token, [&] { return value_call("array_push", {before, value}); });
+    made = at(token, [&] {
+      return value_call("array_push", {before, value}, signatures_.variances());
+    });
   });
   return made;
 }

@@ -62,7 +62,8 @@ ExprRef Parser::closure() {
   c->function = global_name("a function's name, as in @name");
   if (accept("[")) list("]", "after type arguments", [&] { c->type_args.push_back(type()); });
   const auto* known = type_as<FunctionType>(*signatures_.functions.find(c->function));
-  ExpectedTypes types(known->type_params, known->params, known->result, nullptr);
+  ExpectedTypes types(known->type_params, known->params, known->result, nullptr,
+                      signatures_.variances());
   types.state(c->type_args);
   expect("(", "before the captured arguments");
   list(")", "after the captured arguments", [&] {

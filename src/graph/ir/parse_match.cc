@@ -22,7 +22,7 @@ ExprRef Parser::construct(const TypeRef& expected) {
     variables.push_back(type_var(param));
   }
   const TypeRef result = adt_type(ref.adt->name, variables);
-  ExpectedTypes types(params, ref.constructor->fields, result, expected);
+  ExpectedTypes types(params, ref.constructor->fields, result, expected, signatures_.variances());
   types.state(c->type_args);
   if (opens_call()) {
     take();
@@ -74,7 +74,9 @@ void Parser::require_arms(const Match& match, const std::vector<Token>& arms) {
   try {
     decide(match, signatures_);
     TypeRef type;
-    for (size_t i = 0; i < arms.size(); ++i) type = join_arm(type, type_of_arm(match.arms[i]), i);
+    for (size_t i = 0; i < arms.size(); ++i) {
+      type = join_arm(type, type_of_arm(match.arms[i]), i, signatures_.variances());
+    }
   } catch (const ArmError& error) {
     throw Error(error).at(source_.span(arms[error.arm].begin));
   }

@@ -175,7 +175,7 @@ class Deciding {
   void bind(const Pattern& pattern, uint32_t part) {
     if (!pattern.var) fail("a pattern's variable is missing");
     const TypeRef& type = tree_.parts[part].type;
-    if (!is_subtype(type, pattern.var->type)) {
+    if (!is_subtype(type, pattern.var->type, signatures_.variances())) {
       throw Error(ErrorKind::Usage,
                   cat("the pattern's variable %", pattern.var->name, " has the wrong type"))
           .found(to_text(pattern.var->type))
@@ -357,8 +357,9 @@ std::vector<VarRef> variables_of(const Pattern& pattern) {
   return out;
 }
 
-TypeRef join_arm(const TypeRef& before, const TypeRef& arm, size_t index) {
-  TypeRef joined = before ? join(before, arm) : arm;
+TypeRef join_arm(const TypeRef& before, const TypeRef& arm, size_t index,
+                 const Variances& variances) {
+  TypeRef joined = before ? join(before, arm, variances) : arm;
   if (joined) return joined;
   ArmError error(index, "the arms of `match` give values of different types");
   error.found(to_text(arm), cat("arm ", index + 1)).expected(to_text(before), "the arms before");

@@ -28,7 +28,8 @@ struct ArmError : Error {
 
 // The type of the arms before arm `index`, null for the first, joined with that arm's. Throws
 // ArmError if they have no common supertype.
-TypeRef join_arm(const TypeRef& before, const TypeRef& arm, size_t index);
+TypeRef join_arm(const TypeRef& before, const TypeRef& arm, size_t index,
+                 const Variances& variances);
 
 // A part of the matched value: the value itself, or a field of another part.
 struct MatchedPart {

@@ -163,9 +163,20 @@ Operand Rewriter::walk(const Ref<const Binding>& binding) {
   b.at(binding->span);
   const ExprRef& value = binding->value;
   if (auto* branch = value.as<If>()) {
-    return b.if_(
-        condition(mapped(branch->condition)), [&] { return inline_block(branch->then_block); },
-        [&] { return inline_block(branch->else_block); });
+    const auto then_block = [&] { return inline_block(branch->then_block); };
+    const auto else_block = [&] { return inline_block(branch->else_block); };
+    const Operand chosen = condition(mapped(branch->condition));
+    if (!has_function(binding->var->type, variances()))
+      return b.if_(chosen, then_block, else_block);
+    // What is known of the arms may be a function that takes less.
+    auto out = make<If>();
+    out->condition = chosen;
+    b.begin_block();
+    out->then_block = b.finish_block(then_block());
+    b.begin_block();
+    out->else_block = b.finish_block(else_block());
+    b.at(binding->span);
+    return b.bind_typed(out, binding->var->type, binding->var->name);
   }
   if (auto* loop = value.as<Loop>()) return rewrite_loop(binding->var, *loop);
   if (auto* match = value.as<Match>()) return walk_match(*binding, *match);

@@ -54,6 +54,7 @@ class Rewriter {
 
   Builder& builder() { return *builder_; }
   const Module& module() const { return module_; }
+  const Variances& variances() const { return signatures_.variances(); }
 
  private:
   ExprRef with_mapped_operands(const ExprRef& value);

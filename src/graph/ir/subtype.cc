@@ -1,4 +1,5 @@
-// The subtype order of types, and the comparison that leaves sizes to run time.
+// The subtype order of types, the comparison that leaves sizes to run time, and the least common
+// supertype.
 
 #include <algorithm>
 #include <cstdlib>
@@ -91,27 +92,6 @@ Ref<FunctionType> with_own_names(const FunctionType& type, std::string_view pref
   return out;
 }
 
-// A function checks the sizes of what it is called with, so those may be unknown here, or others: a
-// literal's are sizes of the function around it, which inlining makes numbers, while the type of a
-// function that takes the literal has symbols of its own in their place. If a call succeeds, these
-// are the sizes that the function takes.
-bool function_fits(const FunctionType& from, const FunctionType& to) {
-  if (from.params.size() != to.params.size() || from.type_params.size() != to.type_params.size()) {
-    return false;
-  }
-  const size_t first = free_number(from, to);
-  const Ref<FunctionType> f = with_own_names(from, kOfGiven, first),
-                          t = with_own_names(to, kOfTaken, first);
-  Matching taken{Array<String>()}, given{Array<String>()};
-  taken.match_all(f->params, t->params);
-  const Array<TypeRef> params = f->params.map([&](const TypeRef& p) { return taken.apply(p); });
-  given.match_all(t->params, params);
-  for (size_t i = 0; i < params.size(); ++i) {
-    if (!may_pass(given.apply(t->params[i]), params[i])) return false;
-  }
-  return is_subtype(taken.apply(f->result), given.apply(t->result));
-}
-
 }  // namespace
 
 const TensorType* known_tensor(const TypeRef& type) {
@@ -169,143 +149,326 @@ bool same_type(const TypeRef& a, const TypeRef& b) {
   }
 }
 
-bool fits(const TypeRef& from, const TypeRef& to, Unproved* unproved) {
-  if (from == to) return true;
-  if (!from || !to || from->type_index != to->type_index) return false;
-  auto all_fit = [&](const Array<TypeRef>& a, const Array<TypeRef>& b) {
-    if (a.size() != b.size()) return false;
-    for (size_t i = 0; i < a.size(); ++i) {
-      if (!fits(a[i], b[i], unproved)) return false;
+namespace {
+
+class Order {
+ public:
+  explicit Order(const Variances& variances) : variances_(variances) {}
+
+  bool fits(const TypeRef& from, const TypeRef& to, Unproved* unproved) const {
+    if (from == to) return true;
+    if (!from || !to || from->type_index != to->type_index) return false;
+    switch (from->type_index) {
+      case TensorType::kTypeIndex:
+        return tensor_fits(*from.as<TensorType>(), *to.as<TensorType>(), unproved);
+      case ScalarType::kTypeIndex: {
+        const auto *x = from.as<ScalarType>(), *y = to.as<ScalarType>();
+        return x->dtype == y->dtype &&
+               (!y->value_known || (x->value_known && dim_fits(x->value, y->value, unproved)));
+      }
+      case ShapeType::kTypeIndex: {
+        const auto *x = from.as<ShapeType>(), *y = to.as<ShapeType>();
+        if (y->rank != kUnknownRank && x->rank != y->rank) return false;
+        return !y->dims_known || (x->dims_known && dims_fit(x->dims, y->dims, unproved));
+      }
+      case TupleType::kTypeIndex:
+        return std::ranges::equal(
+            from.as<TupleType>()->fields, to.as<TupleType>()->fields,
+            [&](const TypeRef& x, const TypeRef& y) { return fits(x, y, unproved); });
+      case FunctionType::kTypeIndex:
+        return function_fits(*from.as<FunctionType>(), *to.as<FunctionType>());
+      // Values are immutable, so containers are covariant; but elements can't be checked at run
+      // time.
+      case ArrayType::kTypeIndex:
+        return is_subtype(from.as<ArrayType>()->element, to.as<ArrayType>()->element);
+      case AdtType::kTypeIndex: {
+        const auto *x = from.as<AdtType>(), *y = to.as<AdtType>();
+        if (x->name != y->name || x->args.size() != y->args.size()) return false;
+        for (size_t i = 0; i < x->args.size(); ++i) {
+          if (!are_related(variances_.of(x->name, i), x->args[i], y->args[i])) return false;
+        }
+        return true;
+      }
+      default:
+        return same_type(from, to);
     }
-    return true;
-  };
-  switch (from->type_index) {
-    case TensorType::kTypeIndex:
-      return tensor_fits(*from.as<TensorType>(), *to.as<TensorType>(), unproved);
-    case ScalarType::kTypeIndex: {
-      const auto *x = from.as<ScalarType>(), *y = to.as<ScalarType>();
-      return x->dtype == y->dtype &&
-             (!y->value_known || (x->value_known && dim_fits(x->value, y->value, unproved)));
-    }
-    case ShapeType::kTypeIndex: {
-      const auto *x = from.as<ShapeType>(), *y = to.as<ShapeType>();
-      if (y->rank != kUnknownRank && x->rank != y->rank) return false;
-      return !y->dims_known || (x->dims_known && dims_fit(x->dims, y->dims, unproved));
-    }
-    case TupleType::kTypeIndex:
-      return all_fit(from.as<TupleType>()->fields, to.as<TupleType>()->fields);
-    case FunctionType::kTypeIndex:
-      return function_fits(*from.as<FunctionType>(), *to.as<FunctionType>());
-    // Values are immutable, so containers are covariant; but elements can't be checked at run time.
-    case ArrayType::kTypeIndex:
-      return is_subtype(from.as<ArrayType>()->element, to.as<ArrayType>()->element);
-    case AdtType::kTypeIndex: {
-      const auto *x = from.as<AdtType>(), *y = to.as<AdtType>();
-      return x->name == y->name && x->args.size() == y->args.size() &&
-             std::equal(x->args.begin(), x->args.end(), y->args.begin(), is_subtype);
-    }
-    default:
-      return same_type(from, to);
   }
-}
 
-bool is_subtype(const TypeRef& from, const TypeRef& to) {
-  return fits(from, to, nullptr);
-}
+  bool is_subtype(const TypeRef& from, const TypeRef& to) const { return fits(from, to, nullptr); }
 
-bool may_pass(const TypeRef& given, const TypeRef& taken) {
-  if (given->type_index != taken->type_index) return false;
-  if (const auto* to = taken.as<TensorType>()) {
-    const auto* from = given.as<TensorType>();
-    if (from->dtype != to->dtype || from->device != to->device) return false;
-    if (to->rank == kUnknownRank) return true;
-    if (from->rank != to->rank) return false;
-    return !from->dims_known || !to->dims_known ||
-           std::ranges::equal(from->dims, to->dims, std::not_fn(proves_differ));
+  bool may_pass(const TypeRef& given, const TypeRef& taken) const {
+    if (given->type_index != taken->type_index) return false;
+    if (const auto* to = taken.as<TensorType>()) {
+      const auto* from = given.as<TensorType>();
+      if (from->dtype != to->dtype || from->device != to->device) return false;
+      if (to->rank == kUnknownRank) return true;
+      if (from->rank != to->rank) return false;
+      return !from->dims_known || !to->dims_known ||
+             std::ranges::equal(from->dims, to->dims, std::not_fn(proves_differ));
+    }
+    if (const auto* to = taken.as<TupleType>()) {
+      return std::ranges::equal(given.as<TupleType>()->fields, to->fields,
+                                [&](const TypeRef& x, const TypeRef& y) { return may_pass(x, y); });
+    }
+    return is_subtype(given, taken);
   }
-  if (const auto* to = taken.as<TupleType>()) {
-    return std::ranges::equal(given.as<TupleType>()->fields, to->fields, may_pass);
+
+  bool has_function(const TypeRef& type) const {
+    if (type.is<FunctionType>()) return true;
+    const auto in = [&](const TypeRef& part) { return has_function(part); };
+    if (auto* tuple = type.as<TupleType>()) return std::ranges::any_of(tuple->fields, in);
+    if (auto* array = type.as<ArrayType>()) return has_function(array->element);
+    const auto* adt = type.as<AdtType>();
+    for (size_t i = 0; adt && i < adt->args.size(); ++i) {
+      if ((variances_.of(adt->name, i) & ~kFits) || has_function(adt->args[i])) return true;
+    }
+    return false;
   }
-  return is_subtype(given, taken);
-}
 
-bool has_function(const TypeRef& type) {
-  if (type.is<FunctionType>()) return true;
-  if (auto* tuple = type.as<TupleType>()) return std::ranges::any_of(tuple->fields, has_function);
-  if (auto* array = type.as<ArrayType>()) return has_function(array->element);
-  auto* adt = type.as<AdtType>();
-  return adt && std::ranges::any_of(adt->args, has_function);
-}
-
-bool may_be_known_as(const TypeRef& stated, const TypeRef& known) {
-  if (!has_function(stated)) return true;
-  const auto *to = stated.as<FunctionType>(), *from = known.as<FunctionType>();
-  if (!to || !from) return same_type(stated, known);
-  if (from->params.size() != to->params.size()) return false;
-  const size_t first = free_number(*from, *to);
-  const Ref<FunctionType> f = with_own_names(*from, kOfGiven, first),
-                          t = with_own_names(*to, kOfTaken, first);
-  Matching taken{Array<String>()};
-  taken.match_all(f->params, t->params);
-  for (size_t i = 0; i < f->params.size(); ++i) {
-    if (!is_subtype(t->params[i], taken.apply(f->params[i]))) return false;
+  bool may_be_known_as(const TypeRef& stated, const TypeRef& known) const {
+    if (!has_function(stated)) return true;
+    const auto *to = stated.as<FunctionType>(), *from = known.as<FunctionType>();
+    if (!to || !from) return same_type(stated, known);
+    if (from->params.size() != to->params.size()) return false;
+    const size_t first = free_number(*from, *to);
+    const Ref<FunctionType> f = with_own_names(*from, kOfGiven, first),
+                            t = with_own_names(*to, kOfTaken, first);
+    Matching taken;
+    taken.match_all(f->params, t->params);
+    for (size_t i = 0; i < f->params.size(); ++i) {
+      if (!is_subtype(t->params[i], taken.apply(f->params[i]))) return false;
+    }
+    return is_subtype(taken.apply(f->result), t->result);
   }
-  return is_subtype(taken.apply(f->result), t->result);
-}
 
-TypeRef join(const TypeRef& a, const TypeRef& b) {
-  if (is_subtype(a, b)) return b;
-  if (is_subtype(b, a)) return a;
-  if (!a || !b || a->type_index != b->type_index) return nullptr;
-  auto join_all = [](const Array<TypeRef>& x, const Array<TypeRef>& y, Array<TypeRef>* out) {
-    if (x.size() != y.size()) return false;
-    for (size_t i = 0; i < x.size(); ++i) {
-      TypeRef j = join(x[i], y[i]);
-      if (!j) return false;
-      out->push_back(j);
+  TypeRef join(const TypeRef& a, const TypeRef& b) const {
+    if (is_subtype(a, b)) return b;
+    if (is_subtype(b, a)) return a;
+    if (!a || !b || a->type_index != b->type_index) return nullptr;
+    switch (a->type_index) {
+      case TensorType::kTypeIndex:
+        return join_tensors(*a.as<TensorType>(), *b.as<TensorType>());
+      case ScalarType::kTypeIndex: {
+        DataType dtype = a.as<ScalarType>()->dtype;
+        return dtype == b.as<ScalarType>()->dtype ? scalar_type(dtype) : nullptr;
+      }
+      case ShapeType::kTypeIndex: {
+        auto t = make<ShapeType>();
+        if (a.as<ShapeType>()->rank == b.as<ShapeType>()->rank) t->rank = a.as<ShapeType>()->rank;
+        return t;
+      }
+      default:
+        return in_parts(a, b, Bound::kLeast);
     }
-    return true;
-  };
-  switch (a->type_index) {
-    case TensorType::kTypeIndex: {
-      const auto *x = a.as<TensorType>(), *y = b.as<TensorType>();
-      if (x->dtype != y->dtype || x->device != y->device) return nullptr;
-      auto t = make<TensorType>();
-      t->dtype = x->dtype;
-      t->device = x->device;
-      if (x->rank != y->rank) return t;
-      t->rank = x->rank;
-      t->dims_known = x->dims_known && y->dims_known && dims_fit(x->dims, y->dims, nullptr);
-      if (t->dims_known) t->dims = x->dims;
-      return t;
+  }
+
+ private:
+  // Of two types: the least supertype, the greatest subtype, or what may be passed where either is
+  // taken.
+  enum class Bound { kLeast, kGreatest, kPassed };
+
+  // A function checks the sizes of what it is called with, so those may be unknown here, or others:
+  // a literal's are sizes of the function around it, which inlining makes numbers, while the type
+  // of a function that takes the literal has symbols of its own in their place. If a call succeeds,
+  // these are the sizes that the function takes.
+  bool function_fits(const FunctionType& from, const FunctionType& to) const {
+    if (from.params.size() != to.params.size() ||
+        from.type_params.size() != to.type_params.size()) {
+      return false;
     }
-    case ScalarType::kTypeIndex: {
-      DataType dtype = a.as<ScalarType>()->dtype;
-      return dtype == b.as<ScalarType>()->dtype ? scalar_type(dtype) : nullptr;
+    const size_t first = free_number(from, to);
+    const Ref<FunctionType> f = with_own_names(from, kOfGiven, first),
+                            t = with_own_names(to, kOfTaken, first);
+    Matching taken, given;
+    taken.match_all(f->params, t->params);
+    const Array<TypeRef> params = f->params.map([&](const TypeRef& p) { return taken.apply(p); });
+    given.match_all(t->params, params);
+    for (size_t i = 0; i < params.size(); ++i) {
+      if (!may_pass(given.apply(t->params[i]), params[i])) return false;
     }
-    case ShapeType::kTypeIndex: {
-      auto t = make<ShapeType>();
-      if (a.as<ShapeType>()->rank == b.as<ShapeType>()->rank) t->rank = a.as<ShapeType>()->rank;
-      return t;
+    return is_subtype(taken.apply(f->result), given.apply(t->result));
+  }
+
+  bool are_related(Relations relations, const TypeRef& x, const TypeRef& y) const {
+    return (!(relations & kFits) || is_subtype(x, y)) &&
+           (!(relations & kFitsBack) || is_subtype(y, x)) &&
+           (!(relations & kPasses) || may_pass(x, y)) &&
+           (!(relations & kPassesBack) || may_pass(y, x));
+  }
+
+  static TypeRef join_tensors(const TensorType& x, const TensorType& y) {
+    if (x.dtype != y.dtype || x.device != y.device) return nullptr;
+    auto t = make<TensorType>();
+    t->dtype = x.dtype;
+    t->device = x.device;
+    if (x.rank != y.rank) return t;
+    t->rank = x.rank;
+    t->dims_known = x.dims_known && y.dims_known && dims_fit(x.dims, y.dims, nullptr);
+    if (t->dims_known) t->dims = x.dims;
+    return t;
+  }
+
+  TypeRef bound(const TypeRef& a, const TypeRef& b, Bound kind) const {
+    if (kind == Bound::kLeast) return join(a, b);
+    if (kind == Bound::kGreatest) {
+      if (is_subtype(a, b)) return a;
+      if (is_subtype(b, a)) return b;
     }
-    case TupleType::kTypeIndex: {
+    if (!a || !b || a->type_index != b->type_index) return nullptr;
+    if (kind == Bound::kPassed) {
+      if (a.is<TensorType>()) return join(a, b);
+      if (!a.is<TupleType>()) return bound(a, b, Bound::kGreatest);
+    }
+    return in_parts(a, b, kind);
+  }
+
+  // The same for types of one kind, part by part.
+  TypeRef in_parts(const TypeRef& a, const TypeRef& b, Bound kind) const {
+    if (const auto* x = a.as<TupleType>()) {
+      const Array<TypeRef>& fields = b.as<TupleType>()->fields;
+      if (x->fields.size() != fields.size()) return nullptr;
       auto t = make<TupleType>();
-      return join_all(a.as<TupleType>()->fields, b.as<TupleType>()->fields, &t->fields) ? t
-                                                                                        : nullptr;
+      for (size_t i = 0; i < fields.size(); ++i) {
+        const TypeRef field = bound(x->fields[i], fields[i], kind);
+        if (!field) return nullptr;
+        t->fields.push_back(field);
+      }
+      return t;
     }
-    case ArrayType::kTypeIndex: {
-      TypeRef e = join(a.as<ArrayType>()->element, b.as<ArrayType>()->element);
-      return e ? array_type(e) : nullptr;
+    if (const auto* x = a.as<ArrayType>()) {
+      const TypeRef element = bound(x->element, b.as<ArrayType>()->element, kind);
+      return element ? array_type(element) : nullptr;
     }
-    case AdtType::kTypeIndex: {
-      auto t = make<AdtType>();
-      t->name = a.as<AdtType>()->name;
-      if (t->name != b.as<AdtType>()->name) return nullptr;
-      return join_all(a.as<AdtType>()->args, b.as<AdtType>()->args, &t->args) ? t : nullptr;
+    if (const auto* x = a.as<FunctionType>()) return of_functions(*x, *b.as<FunctionType>(), kind);
+    const auto *x = a.as<AdtType>(), *y = b.as<AdtType>();
+    if (!x || x->name != y->name || x->args.size() != y->args.size()) return nullptr;
+    auto t = make<AdtType>();
+    t->name = x->name;
+    for (size_t i = 0; i < x->args.size(); ++i) {
+      Relations relations = variances_.of(x->name, i);
+      if (kind == Bound::kGreatest) relations = reversed(relations);
+      const TypeRef arg = related(relations, x->args[i], y->args[i]);
+      if (!arg) return nullptr;
+      t->args.push_back(arg);
     }
-    default:
-      return nullptr;
+    return t;
   }
+
+  // A type to which both are so related, the most precise one if there is one.
+  TypeRef related(Relations relations, const TypeRef& x, const TypeRef& y) const {
+    if (relations == 0) return x;
+    std::vector<Bound> kinds;
+    if (relations & (kFits | kPasses)) kinds.push_back(Bound::kLeast);
+    if (!(relations & kFitsBack)) kinds.push_back(Bound::kPassed);
+    kinds.push_back(Bound::kGreatest);
+    for (const Bound kind : kinds) {
+      const TypeRef found = bound(x, y, kind);
+      if (found && are_related(relations, x, found) && are_related(relations, y, found)) {
+        return found;
+      }
+    }
+    return nullptr;
+  }
+
+  // Functions: of both kinds what they take is widened, as far as they check its sizes themselves.
+  TypeRef of_functions(const FunctionType& x, const FunctionType& y, Bound kind) const {
+    if (x.params.size() != y.params.size()) return nullptr;
+    if (!x.type_params.empty() || !y.type_params.empty()) return nullptr;
+    const size_t first = free_number(x, y);
+    const Ref<FunctionType> f = with_own_names(x, kOfGiven, first),
+                            g = with_own_names(y, kOfTaken, first);
+    // The one's own symbols as the other's sizes.
+    Matching matching;
+    matching.match_all(g->params, f->params);
+    const DimSubstitution own = [&](std::string_view name) -> std::optional<Dim> {
+      const Dim* size = name.starts_with(kOfTaken) ? matching.find(name) : nullptr;
+      return size ? std::optional(*size) : std::nullopt;
+    };
+    auto t = make<FunctionType>();
+    for (size_t i = 0; i < f->params.size(); ++i) {
+      const TypeRef param = bound(f->params[i], substitute(g->params[i], own),
+                                  kind == Bound::kLeast ? Bound::kPassed : Bound::kLeast);
+      if (!param) return nullptr;
+      t->params.push_back(param);
+    }
+    t->result = bound(f->result, substitute(g->result, own), kind);
+    if (!t->result) return nullptr;
+    const TypeRef found = with_written_names(*t, x, y);
+    if (!found) return nullptr;
+    const auto holds = [&](const FunctionType& given) {
+      const TypeRef type = make<FunctionType>(given);
+      return kind == Bound::kLeast ? is_subtype(type, found) : is_subtype(found, type);
+    };
+    return holds(x) && holds(y) ? found : nullptr;
+  }
+
+  // A type made of two functions' types with own names, in which sizes that no parameter binds any
+  // more are unknown, and the others have names that may be written; null if such a size is part
+  // of a function's type in it.
+  static TypeRef with_written_names(const FunctionType& type, const FunctionType& x,
+                                    const FunctionType& y) {
+    const auto is_own = [](std::string_view name) {
+      return name.starts_with(kOfGiven) || name.starts_with(kOfTaken);
+    };
+    SymbolSet bound_here, taken, left;
+    for (const TypeRef& p : type.params) collect_binding_symbols(p, &bound_here);
+    const auto erased = [&](const TypeRef& t) {
+      return erase_symbols(
+          t, [&](std::string_view name) { return !is_own(name) || bound_here.contains(name); });
+    };
+    auto out = make<FunctionType>();
+    out->params = type.params.map(erased);
+    out->result = erased(type.result);
+    collect_symbols(TypeRef(out), &left);
+    if (std::ranges::any_of(left, is_own)) return nullptr;
+    for (const FunctionType* given : {&x, &y}) collect_symbols(make<FunctionType>(*given), &taken);
+    std::unordered_map<std::string, Dim> names;
+    for (const std::string& name : bound_here) {
+      if (!is_own(name)) continue;
+      std::string written = "n";
+      for (int64_t i = 1; taken.contains(written) || bound_here.contains(written); ++i) {
+        written = cat("n", i);
+      }
+      taken.add(written);
+      names.emplace(name, Dim::symbol(written));
+    }
+    const DimSubstitution rename = [&](std::string_view name) -> std::optional<Dim> {
+      const auto at = names.find(std::string(name));
+      return at == names.end() ? std::nullopt : std::optional(at->second);
+    };
+    const auto renamed = [&](const TypeRef& t) { return substitute(t, rename); };
+    out->params = out->params.map(renamed);
+    out->result = renamed(out->result);
+    return out;
+  }
+
+  const Variances& variances_;
+};
+
+}  // namespace
+
+bool fits(const TypeRef& from, const TypeRef& to, const Variances& variances, Unproved* unproved) {
+  return Order(variances).fits(from, to, unproved);
+}
+
+bool is_subtype(const TypeRef& from, const TypeRef& to, const Variances& variances) {
+  return Order(variances).is_subtype(from, to);
+}
+
+bool may_pass(const TypeRef& given, const TypeRef& taken, const Variances& variances) {
+  return Order(variances).may_pass(given, taken);
+}
+
+bool has_function(const TypeRef& type, const Variances& variances) {
+  return Order(variances).has_function(type);
+}
+
+bool may_be_known_as(const TypeRef& stated, const TypeRef& known, const Variances& variances) {
+  return Order(variances).may_be_known_as(stated, known);
+}
+
+TypeRef join(const TypeRef& a, const TypeRef& b, const Variances& variances) {
+  return Order(variances).join(a, b);
 }
 
 }  // namespace tenon::graph

@@ -25,6 +25,8 @@
 
 namespace tenon::graph {
 
+class Variances;  // of data types; graph/ir/variance.h
+
 struct Type : Object {
   TENON_BASE_TYPE(TypeIndex::GraphType, TypeIndex::GraphTypeLast);
 };
@@ -135,20 +137,23 @@ bool same_dims(const TypeRef& a, const TypeRef& b);
 // The same, and they have the same element type.
 bool same_tensor(const TypeRef& a, const TypeRef& b);
 // Whether `from` is a subtype of `to`: equal to it or more precise. Sizes must be provably equal.
-bool is_subtype(const TypeRef& from, const TypeRef& to);
+bool is_subtype(const TypeRef& from, const TypeRef& to, const Variances& variances);
 // The same, but sizes that may be equal count as equal; these pairs (from's, to's) are appended to
 // `unproved`. False if `from` can't fit at run time.
-bool fits(const TypeRef& from, const TypeRef& to, std::vector<std::pair<Dim, Dim>>* unproved);
+bool fits(const TypeRef& from, const TypeRef& to, const Variances& variances,
+          std::vector<std::pair<Dim, Dim>>* unproved);
 // Whether a function may be called with a `given` where it takes a `taken`: it checks the sizes
 // itself.
-bool may_pass(const TypeRef& given, const TypeRef& taken);
+bool may_pass(const TypeRef& given, const TypeRef& taken, const Variances& variances);
 // Whether values of the type may hold functions.
-bool has_function(const TypeRef& type);
+bool has_function(const TypeRef& type, const Variances& variances);
 // Whether code that knows a value by the one type needs no further checks to know it by the type
 // `known`, of which it is a subtype: a function may be known to take fewer sizes than was stated.
-bool may_be_known_as(const TypeRef& stated, const TypeRef& known);
-// The most precise common supertype, for the arms of an `if`. Null if there is none.
-TypeRef join(const TypeRef& a, const TypeRef& b);
+bool may_be_known_as(const TypeRef& stated, const TypeRef& known, const Variances& variances);
+// The most precise common supertype, for the arms of an `if`. Null if there is none. A function of
+// it takes what both take: tensors of sizes and ranks in which they differ are of any, and what is
+// called checks them.
+TypeRef join(const TypeRef& a, const TypeRef& b, const Variances& variances);
 TypeRef substitute(const TypeRef& type, const DimSubstitution& map);
 TypeRef substitute_type_vars(const TypeRef& type, const Map<String, TypeRef>& map);
 // Adds the symbols of the type. Symbols that parameters of a nested function type bind are local to

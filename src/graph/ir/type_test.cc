@@ -2,8 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/ir/variance.h"
+
 namespace tenon::graph {
 namespace {
+
+// Of the prelude's data types.
+bool is_subtype(const TypeRef& from, const TypeRef& to) {
+  return graph::is_subtype(from, to, Variances::of_prelude());
+}
+
+TypeRef join(const TypeRef& a, const TypeRef& b) {
+  return graph::join(a, b, Variances::of_prelude());
+}
 
 const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
 
@@ -36,10 +47,12 @@ TEST(Type, LessIsKnownByASupertype) {
 
 TEST(Type, FitsLeavesSizesToRunTime) {
   std::vector<std::pair<Dim, Dim>> unproved;
-  EXPECT_TRUE(fits(tensor_type(f32, {n, 4}), tensor_type(f32, {m, 4}), &unproved));
+  EXPECT_TRUE(
+      fits(tensor_type(f32, {n, 4}), tensor_type(f32, {m, 4}), Variances::of_prelude(), &unproved));
   ASSERT_EQ(unproved.size(), 1u);
   EXPECT_EQ(unproved[0].first, n);
-  EXPECT_FALSE(fits(tensor_type(f32, {n, 4}), tensor_type(f32, {n, 5}), &unproved));
+  EXPECT_FALSE(
+      fits(tensor_type(f32, {n, 4}), tensor_type(f32, {n, 5}), Variances::of_prelude(), &unproved));
 }
 
 TEST(Type, TensorsAreTheSameWhereEverySizeIsProved) {
@@ -77,6 +90,25 @@ TEST(Type, FunctionTypesDifferInNoSymbolThatTheyBind) {
   TypeRef some = function_type({tensor_type(f32, {n})}, scalar_type(i64));
   EXPECT_TRUE(is_subtype(any, some));
   EXPECT_FALSE(is_subtype(some, any));
+}
+
+TEST(Type, FunctionsJoinInWhatBothTakeAndEitherGives) {
+  const auto of = [](const TypeRef& taken, const TypeRef& given) {
+    return function_type({taken}, given);
+  };
+  const TypeRef three = tensor_type(f32, {3}), five = tensor_type(f32, {5});
+  EXPECT_EQ(to_text(join(function_type({}, three), function_type({}, five))),
+            "fn() -> tensor[rank=1; f32]");
+  // A function checks the sizes of what it takes.
+  EXPECT_EQ(to_text(join(of(three, scalar_type(i64)), of(five, scalar_type(i64)))),
+            "fn(tensor[rank=1; f32]) -> i64");
+  // But not what is in an array.
+  EXPECT_FALSE(join(of(array_type(three), unit_type()), of(array_type(five), unit_type())));
+  // A symbol that one of them binds keeps its meaning, under a name of its own.
+  const TypeRef a = function_type({tensor_type(f32, {n}), three}, tensor_type(f32, {n})),
+                b = function_type({tensor_type(f32, {m}), five}, tensor_type(f32, {m}));
+  EXPECT_EQ(to_text(join(a, b)), "fn(tensor[n; f32], tensor[rank=1; f32]) -> tensor[n; f32]");
+  EXPECT_FALSE(join(of(three, unit_type()), of(scalar_type(f32), unit_type())));
 }
 
 // The sizes that a function takes are checked when it is called.

@@ -98,11 +98,11 @@ bool has_kind(const TypeRef& type, Kind kind) {
 }
 
 // Whether a value of the one type may have the other at run time. A type variable may be any type.
-bool may_be(const TypeRef& a, const TypeRef& b) {
+bool may_be(const TypeRef& a, const TypeRef& b, const Variances& variances) {
   const auto any = [](std::string_view) { return true; };
   if (mentions_type_var(a, any) || mentions_type_var(b, any)) return true;
   std::vector<std::pair<Dim, Dim>> unproved;
-  return fits(a, b, &unproved) || fits(b, a, &unproved);
+  return fits(a, b, variances, &unproved) || fits(b, a, variances, &unproved);
 }
 
 // Checks the operands, of which an absent one is anything; `fits` says whether a type may stand in
@@ -110,7 +110,7 @@ bool may_be(const TypeRef& a, const TypeRef& b) {
 // `first` is null. `function` names the call in errors.
 TypeRef check_operands(const Word& word, std::string_view function,
                        const std::vector<Operand>& args, TypeRef first,
-                       bool (*fits)(const TypeRef& type, const TypeRef& needed)) {
+                       const std::function<bool(const TypeRef&, const TypeRef&)>& fits) {
   for (size_t i = 0; i < args.size(); ++i) {
     if (!args[i]) continue;
     const TypeRef type = without_known_values(type_of(args[i]));
@@ -140,7 +140,8 @@ TypeRef expected_of_value_word(std::string_view word, const std::vector<Operand>
   return type_of_kind(found->operands[args.size()], first);
 }
 
-Ref<const Call> value_call(std::string_view word, const std::vector<Operand>& args) {
+Ref<const Call> value_call(std::string_view word, const std::vector<Operand>& args,
+                           const Variances& variances) {
   const Word* found = find_word(word);
   TENON_ASSERT(found, "no function on values is called ", word);
   if (args.size() != found->operands.size()) {
@@ -151,20 +152,25 @@ Ref<const Call> value_call(std::string_view word, const std::vector<Operand>& ar
   for (size_t i = 0; i < args.size(); ++i) {
     if (!args[i]) throw Error(ErrorKind::Usage, cat(word, ": operand ", i, " is absent"));
   }
-  const TypeRef first = check_operands(*found, word, args, nullptr, is_subtype);
+  const TypeRef first =
+      check_operands(*found, word, args, nullptr, [&](const TypeRef& type, const TypeRef& needed) {
+        return is_subtype(type, needed, variances);
+      });
   return make_call(CalleeKind::kPacked, found->function, args, {},
                    type_of_kind(found->result, first));
 }
 
-void check_value_call(const Call& call) {
+void check_value_call(const Call& call, const Variances& variances) {
   const auto word = std::ranges::find(words(), call.callee.view(), &Word::function);
   if (word == words().end()) return;
   // A new array may hold more than the operands do: an element of another size, for one.
   TypeRef first;
   if (word->result == Kind::kArray && call.result_type.is<ArrayType>()) first = call.result_type;
-  first = check_operands(*word, cat("'", call.callee, "'"), call.args.to_vector(), first, may_be);
+  first = check_operands(
+      *word, cat("'", call.callee, "'"), call.args.to_vector(), first,
+      [&](const TypeRef& type, const TypeRef& needed) { return may_be(type, needed, variances); });
   const TypeRef result = type_of_kind(word->result, first);
-  if (!may_be(result, call.result_type)) {
+  if (!may_be(result, call.result_type, variances)) {
     throw Error(ErrorKind::Usage, cat("'", call.callee, "': the result has the wrong type"))
         .found(to_text(call.result_type))
         .expected(to_text(result));

@@ -16,11 +16,12 @@ inline constexpr char kArrayEmpty[] = "vm.array_empty", kArraySize[] = "vm.array
 
 bool is_value_word(std::string_view word);
 // The call that a word and its operands stand for. Throws Usage for operands that don't fit.
-Ref<const Call> value_call(std::string_view word, const std::vector<Operand>& args);
+Ref<const Call> value_call(std::string_view word, const std::vector<Operand>& args,
+                           const Variances& variances);
 // The type that operand `args.size()` should have; null if any type will do.
 TypeRef expected_of_value_word(std::string_view word, const std::vector<Operand>& args);
 // Checks the types of a call of such a function that is written as a packed call. Throws Usage.
-void check_value_call(const Call& call);
+void check_value_call(const Call& call, const Variances& variances);
 // An array of that type without elements.
 Ref<const Call> empty_array(const TypeRef& element);
 

@@ -116,12 +116,13 @@ Module bind_once(const Module& module) {
 }
 
 // The function with what is known of its result's sizes in its type.
-FunctionRef with_known_result(const FunctionRef& function) {
+FunctionRef with_known_result(const FunctionRef& function, const Variances& variances) {
   SymbolSet bound;
   for (const VarRef& param : function->params) collect_binding_symbols(param->type, &bound);
   const TypeRef known = erase_symbols(type_of(function->body->result),
                                       [&](std::string_view name) { return bound.contains(name); });
-  if (!function->is_exported() || !is_subtype(known, function->result_type)) return function;
+  if (!function->is_exported() || !is_subtype(known, function->result_type, variances))
+    return function;
   auto now = make<FunctionExpr>(*function);
   now->result_type = known;
   return now;
@@ -140,9 +141,10 @@ Module bind_symbols(const Module& module, PassContext& cx) {
     now = fold_constants(simplify(bound, cx), cx);
   }
   if (now == module) return module;
+  const Variances variances(now->adts);
   Map<String, FunctionRef> functions;
   for (const auto& [name, function] : now->functions) {
-    functions.set(name, with_known_result(function));
+    functions.set(name, with_known_result(function, variances));
   }
   return with_functions(now, std::move(functions));
 }

@@ -20,7 +20,7 @@ class KnownCaller : public Rewriter {
     Array<Operand> args = closure->captures;
     args.append(call->args.begin(), call->args.end());
     // It may take tensors whose sizes aren't known here.
-    if (!can_call(**functions_.find(closure->function), args)) return keep(var, value);
+    if (!can_call(**functions_.find(closure->function), args, variances())) return keep(var, value);
     auto known = make<Call>();
     known->kind = CalleeKind::kGlobal;
     known->callee = closure->function;

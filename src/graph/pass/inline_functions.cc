@@ -71,11 +71,11 @@ class Inliner : public Rewriter {
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     const auto* call = value.as<Call>();
-    if (!call || call->kind != CalleeKind::kGlobal) return copy(var, value);
+    if (!call || call->kind != CalleeKind::kGlobal) return keep(var, value);
     const FunctionRef* callee = module()->functions.find(call->callee);
-    if (!callee || !is_worth_it(**callee, *call)) return copy(var, value);
-    const BlockRef body = instance(**callee, *call);
-    if (!body) return copy(var, value);
+    if (!callee || !is_worth_it(**callee, *call)) return keep(var, value);
+    const BlockRef body = instance(**callee, *call, var->type);
+    if (!body) return keep(var, value);
     budget_ -= facts_.at(call->callee).size;
     copies_.push_back(body);
     ++depth_;
@@ -85,12 +85,6 @@ class Inliner : public Rewriter {
   }
 
  private:
-  // A closure that captures sizes which are numbers here takes these numbers alone.
-  Operand copy(const VarRef& var, const ExprRef& value) {
-    return depth_ > 0 && has_function(var->type) ? builder().bind(value, var->name)
-                                                 : keep(var, value);
-  }
-
   bool is_worth_it(const FunctionExpr& callee, const Call& call) {
     const Facts& facts = facts_.at(call.callee);
     const bool is_too_deep =
@@ -111,10 +105,10 @@ class Inliner : public Rewriter {
 
   // The body with the call's arguments; null if the caller doesn't know a symbol of the parameters
   // or can't prove that an argument has its parameter's sizes, or that a function takes the sizes
-  // that its parameter's type says, and if a condition in it can't hold or a size can't be
-  // expressed: that is to be an error only when it runs.
-  BlockRef instance(const FunctionExpr& callee, const Call& call) try {
-    Matching known(callee.type_params);
+  // that its parameter's type says, or its result takes those that were stated, and if a condition
+  // in it can't hold or a size can't be expressed: that is to be an error only when it runs.
+  BlockRef instance(const FunctionExpr& callee, const Call& call, const TypeRef& stated) try {
+    Matching known(callee.type_params, variances());
     SymbolSet bound;
     known.match_all(type_of(callee).as<FunctionType>()->params, types_of(call.args));
     for (const VarRef& param : callee.params) collect_binding_symbols(param->type, &bound);
@@ -129,7 +123,8 @@ class Inliner : public Rewriter {
     }
     for (size_t i = 0; i < call.args.size(); ++i) {
       const TypeRef given = type_of(call.args[i]), taken = known.apply(callee.params[i]->type);
-      if (!is_subtype(given, taken) || !may_be_known_as(taken, given)) return nullptr;
+      if (!is_subtype(given, taken, variances()) || !may_be_known_as(taken, given, variances()))
+        return nullptr;
     }
     std::map<std::string, Dim, std::less<>> fresh;  // of symbols that the body binds
     for (const std::string& symbol : free_names(callee).symbols) {
@@ -141,6 +136,7 @@ class Inliner : public Rewriter {
       return found == fresh.end() ? std::nullopt : std::optional(found->second);
     };
     const BlockRef body = renamed_body(callee, call.args.to_vector(), sizes, types);
+    if (!may_be_known_as(stated, type_of(body->result), variances())) return nullptr;
     return may_hold(*body) ? body : nullptr;
   } catch (const SizeError&) {
     return nullptr;

@@ -116,10 +116,10 @@ class KernelCaller : public Rewriter {
 
  private:
   // The values of a function's symbols at a call.
-  static DimSubstitution symbols_here(const FunctionExpr& function, const Call& call) {
+  DimSubstitution symbols_here(const FunctionExpr& function, const Call& call) const {
     const TypeRef type = type_of(function);
     const Instance instance =
-        instantiate(*type.as<FunctionType>(), call.args, cat("@", call.callee));
+        instantiate(*type.as<FunctionType>(), call.args, cat("@", call.callee), variances());
     std::unordered_map<std::string, Dim> symbols;
     auto bind = [&](const Array<Dim>& names, const Array<Dim>& here) {
       for (size_t i = 0; i < names.size(); ++i) {

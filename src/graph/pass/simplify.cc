@@ -107,7 +107,7 @@ class Simplifier : public Rewriter {
       return builder().bind_typed(make<Tuple>(Array<Operand>()), unit_type());
     }
     if (auto* match = value.as<MatchShape>();
-        match && is_subtype(type_of(match->value), var->type)) {
+        match && is_subtype(type_of(match->value), var->type, variances())) {
       return match->value;
     }
     if (auto* field = value.as<Field>()) {

@@ -94,7 +94,7 @@ class Specialiser : public Rewriter {
         if (stays) now->type_args.push_back(call.type_args[k]);
       }
       // The closure may state sizes that aren't known of the other arguments.
-      if (can_call_unchecked(*functions_.at(*copy), now->args)) return now;
+      if (can_call_unchecked(*functions_.at(*copy), now->args, variances())) return now;
     }
     return nullptr;
   }
@@ -106,14 +106,14 @@ class Specialiser : public Rewriter {
     if (!called || !(*called)->type_params.empty() || has_symbols(**called)) return nullptr;
     const FunctionExpr& general = *functions_.at(name);
     const TypeRef& taken = general.params[index]->type;
-    Matching matching(general.type_params);
+    Matching matching(general.type_params, variances());
     matching.match(taken, type);
     const Map<String, TypeRef>& types = matching.type_args();
     // Symbols of the caller, or of the closure's type, which a copy doesn't bind.
     bool has_any = has_symbols(type);
     for (const auto& [_, known] : types) has_any = has_any || has_symbols(known);
     if (has_any) return nullptr;
-    if (!may_be_known_as(substitute_type_vars(taken, types), type)) return nullptr;
+    if (!may_be_known_as(substitute_type_vars(taken, types), type, variances())) return nullptr;
     const std::string key = cat(name, "/", index, "/", closure.function, "/", to_text(type));
     if (const auto known = copies_.find(key); known != copies_.end()) return &known->second;
     if (copies_.size() == kMostCopies) return nullptr;

@@ -165,19 +165,19 @@ TypeRef open_type(const NodeContext& cx, const Operand& x) {
   return graph::without_known_values(type);
 }
 
-TypeRef join_open(const TypeRef& a, const TypeRef& b) {
+TypeRef join_open(const NodeContext& cx, const TypeRef& a, const TypeRef& b) {
   if (a.is<TypeVar>()) return b;
   if (b.is<TypeVar>()) return a;
   if (is_option(a) || is_option(b)) {
     const TypeRef held =
-        join_open(is_option(a) ? held_type(a) : a, is_option(b) ? held_type(b) : b);
+        join_open(cx, is_option(a) ? held_type(a) : a, is_option(b) ? held_type(b) : b);
     return held ? option_type(held) : nullptr;
   }
   if (a.is<ArrayType>() && b.is<ArrayType>()) {
-    const TypeRef element = join_open(held_type(a), held_type(b));
+    const TypeRef element = join_open(cx, held_type(a), held_type(b));
     return element ? graph::array_type(element) : nullptr;
   }
-  return graph::join(a, b);
+  return graph::join(a, b, cx.b.signatures().variances());
 }
 
 TypeRef closed(const TypeRef& type) {
@@ -193,7 +193,7 @@ TypeRef in_scope(const NodeContext& cx, const TypeRef& type) {
 
 Operand as_type(const NodeContext& cx, const Operand& x, const TypeRef& type) {
   const TypeRef to = closed(type), from = graph::type_of(x);
-  if (graph::is_subtype(from, to)) return x;
+  if (graph::is_subtype(from, to, cx.b.signatures().variances())) return x;
   if (graph::mentions_type_var(from, [](std::string_view) { return true; })) {
     return cx.b.block_var("none", to);
   }
@@ -217,7 +217,7 @@ Operand empty_sequence(const NodeContext& cx, const TypeRef& element) {
 Operand sequence_of(const NodeContext& cx, const Operands& elements) {
   TypeRef element = open_type(cx, elements.at(0));
   for (const Operand& x : elements) {
-    const TypeRef joined = join_open(element, open_type(cx, x));
+    const TypeRef joined = join_open(cx, element, open_type(cx, x));
     if (!joined) {
       cx.invalid(cat("an element of type ", to_text(graph::type_of(x)), " in a sequence of ",
                      to_text(element)),
@@ -236,7 +236,7 @@ Operand with_last(const NodeContext& cx, const Operand& sequence, const Operand&
     if (kind_text(held) == kind_text(graph::type_of(element))) return sequence_of(cx, {element});
   }
   const TypeRef type = graph::type_of(sequence);
-  const TypeRef held = join_open(held_type(type), open_type(cx, element));
+  const TypeRef held = join_open(cx, held_type(type), open_type(cx, element));
   if (!held) {
     cx.invalid(cat("an element of type ", to_text(graph::type_of(element)), " for a sequence of ",
                    to_text(held_type(type))),
@@ -293,7 +293,7 @@ Operand sequence_by_loop(const NodeContext& cx, const TypeRef& element, const Op
 }
 
 Operand word(const NodeContext& cx, std::string_view name, const Operands& args) {
-  return cx.b.bind(graph::value_call(name, args));
+  return cx.b.bind(graph::value_call(name, args, cx.b.signatures().variances()));
 }
 
 Operand size_scalar(const NodeContext& cx, const Dim& size) {

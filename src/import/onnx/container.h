@@ -30,7 +30,7 @@ Operand imaginary(graph::Builder& builder);
 // The operand's type, open where nothing is known.
 graph::TypeRef open_type(const NodeContext& cx, const Operand& x);
 // The most precise type of both; null if there is none. An optional value also holds plain ones.
-graph::TypeRef join_open(const graph::TypeRef& a, const graph::TypeRef& b);
+graph::TypeRef join_open(const NodeContext& cx, const graph::TypeRef& a, const graph::TypeRef& b);
 // The type with the least precise type in place of each variable, but of imaginary values.
 graph::TypeRef closed(const graph::TypeRef& type);
 // The type without sizes that mention symbols that are no longer in scope.

@@ -210,7 +210,7 @@ Operands translate_custom(NodeContext& cx) {
   check_counts(cx, signature, attributes.size(), fields_of(signature.result).size());
   // Symbols of the signature stand for sizes of operands. The others are new: sizes that are only
   // known when the function has returned, or of operands whose sizes aren't known yet.
-  graph::Matching bound(Array<String>{});
+  graph::Matching bound;
   SymbolSet symbols;
   for (size_t i = 0; i < signature.params.size(); ++i) {
     if (i < cx.count() && cx.has(i)) bound.match(signature.params[i], graph::type_of(cx.in(i)));

@@ -175,7 +175,7 @@ class Maker {
     if (is_imaginary(next)) return false;
     const TypeRef type = graph::type_of(next);
     const auto* tensor = graph::type_as<TensorType>(type);
-    const TypeRef joined = join_open(v.type(), in_scope(cx_, open_type(cx_, next)));
+    const TypeRef joined = join_open(cx_, v.type(), in_scope(cx_, open_type(cx_, next)));
     if (!joined) {
       const bool tensors = tensor != nullptr && !v.other;
       cx_.invalid(

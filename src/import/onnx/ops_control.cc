@@ -23,14 +23,16 @@ graph::TypeRef told(NodeContext& cx, const Operand& a, const Operand& b) {
   auto is_tensor = [](const Operand& x) { return graph::type_of(x).is<graph::TensorType>(); };
   if (is_tensor(a) && is_tensor(b)) return nullptr;
   const graph::TypeRef joined =
-      join_open(in_scope(cx, open_type(cx, a)), in_scope(cx, open_type(cx, b)));
+      join_open(cx, in_scope(cx, open_type(cx, a)), in_scope(cx, open_type(cx, b)));
   if (!joined) {
     cx.invalid(cat("branches with results of type ", to_text(graph::type_of(a)), " and ",
                    to_text(graph::type_of(b))),
                "results of one type");
   }
   const graph::TypeRef type = closed(joined);
-  auto fits = [&](const Operand& x) { return graph::is_subtype(graph::type_of(x), type); };
+  auto fits = [&](const Operand& x) {
+    return graph::is_subtype(graph::type_of(x), type, cx.b.signatures().variances());
+  };
   return fits(a) && fits(b) ? nullptr : type;
 }
 
