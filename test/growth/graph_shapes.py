@@ -277,6 +277,24 @@ def type_parameters(n: int) -> str:
     return f"fn @f[{commas(n, lambda i: f'T{i}')}]({functions}) -> i64 {{ 1 }}\n"
 
 
+@SHAPES.register(check=32)
+def related_arguments(n: int) -> str:
+    """Arguments that functions both take and give, nested, with other names for the sizes in them."""
+
+    def nested(symbol: str) -> str:
+        return "box[" * DEPTH + f"fn(tensor[{symbol}; f32]) -> tensor[{symbol}; f32]" + "]" * DEPTH
+
+    known = "type box[T] { Box(fn(T) -> T) }\n" + f"fn @take(%x: {nested('m')}) -> i64 {{ 1 }}\n"
+    return known + function(f"%x: {nested('k')}", "i64", values(n, "%v", lambda i: "@take(%x)") + fold(n, "add(%v0, 1)", "%v"))
+
+
+@SHAPES.register(check=512)
+def types_of_each_other(n: int) -> str:
+    """Data types whose fields pass a parameter on, so that what holds of one follows from all others."""
+    types = lines(n, lambda i: f"type t{i}[T] {{ C{i}(t{(i + 1) % n}[T], fn(T) -> i64) }}\n")
+    return types + function("%x: i64", "i64", "  %x\n")
+
+
 @SHAPES.register(check=2048)
 def closures(n: int) -> str:
     body = chain_of(

@@ -289,7 +289,31 @@ class Order {
     return is_subtype(taken.apply(f->result), given.apply(t->result));
   }
 
+  // Whether the types are the same but for the names of symbols that parameters of functions bind.
+  static bool same_but_names(const TypeRef& x, const TypeRef& y) {
+    if (same_type(x, y)) return true;
+    if (!x || !y || x->type_index != y->type_index) return false;
+    const auto all = [](const Array<TypeRef>& a, const Array<TypeRef>& b) {
+      return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same_but_names);
+    };
+    if (const auto* tuple = x.as<TupleType>()) return all(tuple->fields, y.as<TupleType>()->fields);
+    if (const auto* array = x.as<ArrayType>()) {
+      return same_but_names(array->element, y.as<ArrayType>()->element);
+    }
+    if (const auto* adt = x.as<AdtType>()) {
+      return adt->name == y.as<AdtType>()->name && all(adt->args, y.as<AdtType>()->args);
+    }
+    const auto *f = x.as<FunctionType>(), *g = y.as<FunctionType>();
+    if (!f || f->type_params.size() != g->type_params.size()) return false;
+    const size_t first = free_number(*f, *g);
+    const Ref<FunctionType> a = with_own_names(*f, kOfGiven, first),
+                            b = with_own_names(*g, kOfGiven, first);
+    return all(a->params, b->params) && same_but_names(a->result, b->result);
+  }
+
   bool are_related(Relations relations, const TypeRef& x, const TypeRef& y) const {
+    if (same_but_names(x, y)) return true;
+    if (--attempts_ < 0) return false;
     return (!(relations & kFits) || is_subtype(x, y)) &&
            (!(relations & kFitsBack) || is_subtype(y, x)) &&
            (!(relations & kPasses) || may_pass(x, y)) &&
@@ -356,7 +380,8 @@ class Order {
 
   // A type to which both are so related, the most precise one if there is one.
   TypeRef related(Relations relations, const TypeRef& x, const TypeRef& y) const {
-    if (relations == 0) return x;
+    if (relations == 0 || same_but_names(x, y)) return x;
+    if (--attempts_ < 0) return nullptr;
     std::vector<Bound> kinds;
     if (relations & (kFits | kPasses)) kinds.push_back(Bound::kLeast);
     if (!(relations & kFitsBack)) kinds.push_back(Bound::kPassed);
@@ -443,6 +468,9 @@ class Order {
   }
 
   const Variances& variances_;
+  // Of relating arguments: each may ask two relations, or try three kinds of bounds, in every level
+  // of nesting.
+  mutable int attempts_ = 1000;
 };
 
 }  // namespace
