@@ -1,11 +1,13 @@
 #include "loop/emptiness.h"
 
+#include <algorithm>
+
 #include "loop/walk.h"
 
 namespace tenon::loop {
 namespace {
 
-constexpr int64_t kMostNodes = 64;  // of a condition: it is computed before each loop
+constexpr int64_t kMostNodes = 64;  // of a condition
 
 ExprRef truth(bool value) {
   return literal_int(boolean, value);
@@ -37,18 +39,26 @@ bool is_of_sizes(const ExprRef& e) {
   return fits;
 }
 
+// The condition, unless it is too large to be computed before each loop.
+ExprRef simple(const ExprRef& condition) {
+  return count_nodes(condition, kMostNodes) >= kMostNodes ? truth(true) : condition;
+}
+
 }  // namespace
 
 bool is_always_true(const ExprRef& condition) {
   return is_constant(condition, 1);
 }
 
-const ExprRef& Emptiness::may_act(const Stmt& s) {
-  const auto [known, is_new] = known_.try_emplace(&s, nullptr);
-  if (!is_new) return known->second;
-  ExprRef condition = condition_of(s);  // adds others
-  if (count_nodes(condition, kMostNodes) >= kMostNodes) condition = truth(true);
-  return known_.at(&s) = condition;
+const Emptiness::Known& Emptiness::known(const Stmt& s) {
+  if (const auto found = known_.find(&s); found != known_.end()) return found->second;
+  Known made{effects_of(s), truth(false)};  // adds others
+  for (Effect& e : made.effects) {
+    e.condition = simple(e.condition);
+    made.any = binary(BinaryOp::kOr, made.any, e.condition);
+  }
+  made.any = simple(made.any);
+  return known_.emplace(&s, std::move(made)).first->second;
 }
 
 bool Emptiness::may_fail(const ExprRef& e) const {
@@ -59,42 +69,65 @@ bool Emptiness::may_fail(const ExprRef& e) const {
   return fails;
 }
 
+Emptiness::Effects Emptiness::effects_where(const ExprRef& condition, const Stmt& body) {
+  Effects effects = known(body).effects;
+  for (Effect& e : effects) e.condition = binary(BinaryOp::kAnd, condition, e.condition);
+  return effects;
+}
+
 // Recursive as the nest is.
-ExprRef Emptiness::condition_of(const Stmt& s) {
+Emptiness::Effects Emptiness::effects_of(const Stmt& s) {
+  const Effects failure = {{nullptr, truth(true)}};
   switch (s.kind) {
     case StmtKind::kSeq: {
-      ExprRef any = truth(false);
+      Effects all;
       for (const StmtRef& each : static_cast<const Seq&>(s).body) {
-        any = binary(BinaryOp::kOr, any, may_act(*each));
-        if (is_always_true(any)) break;
+        for (const Effect& e : known(*each).effects) {
+          const auto same = std::ranges::find(all, e.buffer, &Effect::buffer);
+          if (same == all.end()) {
+            all.push_back(e);
+          } else {
+            same->condition = simple(binary(BinaryOp::kOr, same->condition, e.condition));
+          }
+        }
       }
-      return any;
+      return all;
     }
     case StmtKind::kFor: {
       const auto& loop = static_cast<const For&>(s);
-      if (may_fail(loop.begin) || may_fail(loop.extent)) return truth(true);
+      if (may_fail(loop.begin) || may_fail(loop.extent)) return failure;
       const ExprRef turns =
           is_of_sizes(loop.extent) ? binary(BinaryOp::kLt, index(0), loop.extent) : truth(true);
-      return binary(BinaryOp::kAnd, turns, may_act(*loop.body));
+      return effects_where(turns, *loop.body);
     }
     case StmtKind::kIf: {
       const auto& choice = static_cast<const If&>(s);
-      if (choice.else_body || may_fail(choice.condition)) return truth(true);
+      if (choice.else_body || may_fail(choice.condition)) return failure;
       const ExprRef chosen = is_of_sizes(choice.condition) ? choice.condition : truth(true);
-      return binary(BinaryOp::kAnd, chosen, may_act(*choice.then_body));
+      return effects_where(chosen, *choice.then_body);
     }
     case StmtKind::kLet: {
       const auto& named = static_cast<const Let&>(s);
-      return may_fail(named.value) ? truth(true) : may_act(*named.body);
+      return may_fail(named.value) ? failure : known(*named.body).effects;
     }
-    case StmtKind::kAlloc:
-      return may_act(*static_cast<const Alloc&>(s).body);
+    case StmtKind::kAlloc: {
+      const auto& scratch = static_cast<const Alloc&>(s);
+      Effects effects = known(*scratch.body).effects;
+      std::erase_if(effects, [&](const Effect& e) { return e.buffer == scratch.buffer.get(); });
+      return effects;
+    }
     case StmtKind::kPrefetch:
-      return truth(false);
+      return {};
     case StmtKind::kStore:
       break;
   }
-  return truth(true);
+  const auto& stored = static_cast<const Store&>(s);
+  Effects effects = {{stored.buffer.get(), truth(true)}};
+  const bool fails =
+      !in_bounds_ || may_fail(stored.value) ||
+      std::ranges::any_of(stored.indices, [&](const ExprRef& e) { return may_fail(e); });
+  if (fails) effects.push_back(failure.front());
+  return effects;
 }
 
 }  // namespace tenon::loop

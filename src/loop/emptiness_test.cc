@@ -45,6 +45,19 @@ TEST(Emptiness, AnythingThatIsAlwaysDoneCounts) {
   EXPECT_EQ(Nest::condition(if_then(binary(BinaryOp::kLt, nest.j, dim_value(m)), nest.write)), "");
 }
 
+// Of a row's scratch, the row's own elements alone matter.
+TEST(Emptiness, OwnScratchDoesNotCount) {
+  const Nest nest;
+  const Ref<const Buffer> scratch = buffer("scratch", f32, {Dim(4)});
+  const StmtRef fill = store(scratch, {index(0)}, literal(f32, 1));
+  const StmtRef row = seq({fill, Nest::turns(nest.i, n, nest.write)});
+  EXPECT_EQ(Nest::condition(row), "");
+  EXPECT_EQ(Nest::condition(alloc(scratch, row)), "0 < n");
+  EXPECT_EQ(Nest::condition(Nest::turns(nest.j, m, alloc(scratch, row))), "(0 < m) & (0 < n)");
+  EXPECT_EQ(Nest::condition(alloc(scratch, Nest::turns(nest.j, m, row))), "(0 < m) & (0 < n)");
+  EXPECT_EQ(Nest::condition(alloc(scratch, row), /*in_bounds=*/false), "");
+}
+
 // An index that is out of range must be found although nothing is stored.
 TEST(Emptiness, WhatMayFailCounts) {
   const Nest nest;

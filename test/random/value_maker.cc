@@ -181,13 +181,23 @@ std::string ValueMaker::constructed(const Type& type, const Constructor& c, int 
 
 std::string ValueMaker::function(const Type& type, int depth) {
   const std::string name = fresh();
-  std::vector<std::string> params;
+  std::vector<std::string> params, matches;
   std::vector<Variable> added;
   for (size_t i = 0; i + 1 < type.parts.size(); ++i) {
-    added.push_back({fresh(), type.parts[i]});
-    params.push_back(cat(added.back().name, ": ", text_of(type.parts[i])));
+    const Type& taken = type.parts[i];
+    added.push_back({fresh(), taken});
+    const std::string& param = added.back().name;
+    // One of two functions that meet may take tensors of any sizes.
+    if (taken.kind == Type::Kind::Tensor && !taken.dims.empty() && r_.between(0, 3) == 0) {
+      const std::string any = fresh();
+      params.push_back(cat(any, ": ", unsized_text(taken)));
+      matches.push_back(cat(param, " = match_shape(", any, ", ", shape_text(taken), ")"));
+    } else {
+      params.push_back(cat(param, ": ", text_of(taken)));
+    }
   }
   begin(cat(name, " = fn(", tenon::join(params, ", "), ") -> ", text_of(type.parts.back())));
+  for (const std::string& match : matches) line(match);
   scope_.insert(scope_.end(), added.begin(), added.end());
   end(value(type.parts.back(), depth - 1));
   return name;

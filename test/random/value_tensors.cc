@@ -120,7 +120,7 @@ std::string ValueMaker::elementwise(const Type& type, int depth) {
 
 // The elements of other tensors.
 std::string ValueMaker::moved(const Type& type, int depth) {
-  const std::string shape = cat("[", join(type.dims, ", "), "]");
+  const std::string shape = shape_text(type);
   const std::vector<std::string>& dims = type.dims;
   const auto of = [&](std::vector<std::string> other) {
     return value(Type::tensor(type.dtype, std::move(other)), depth - 1);
@@ -168,7 +168,7 @@ std::string ValueMaker::moved(const Type& type, int depth) {
     case 6: {
       // Through a function that doesn't say its result's dimensions.
       if (dims.empty()) break;
-      const std::string unsized = cat("tensor[rank=", dims.size(), "; ", to_text(type.dtype), "]");
+      const std::string unsized = unsized_text(type);
       const std::string name = cat("@unsized_", to_text(type.dtype), "_", dims.size());
       without_sizes_.insert(
           cat("fn ", name, "(%x: ", unsized, ") -> ", unsized, " attrs(inline=false) { %x }\n"));

@@ -90,6 +90,14 @@ std::vector<Constructor> Definition::instance(const std::vector<Type>& args) con
   return out;
 }
 
+std::string shape_text(const Type& tensor) {
+  return cat("[", join(tensor.dims, ", "), "]");
+}
+
+std::string unsized_text(const Type& tensor) {
+  return cat("tensor[rank=", tensor.dims.size(), "; ", to_text(tensor.dtype), "]");
+}
+
 std::string text_of(const Type& type) {
   using Kind = Type::Kind;
   switch (type.kind) {

@@ -52,6 +52,9 @@ struct Definition {
 };
 
 std::string text_of(const Type& type);
+// Of a tensor: [n, 2], and its type without sizes, tensor[rank=2; f32].
+std::string shape_text(const Type& tensor);
+std::string unsized_text(const Type& tensor);
 std::string text_of(const Definition& type);
 
 }  // namespace tenon::random_programs
