@@ -179,7 +179,7 @@ std::string ValueMaker::constructed(const Type& type, const Constructor& c, int 
   return bind(made, states ? nullptr : &type);
 }
 
-std::string ValueMaker::function(const Type& type, int depth) {
+std::string ValueMaker::function(const Type& type, int depth, bool takes_any_sizes) {
   const std::string name = fresh();
   std::vector<std::string> params, matches;
   std::vector<Variable> added;
@@ -187,8 +187,12 @@ std::string ValueMaker::function(const Type& type, int depth) {
     const Type& taken = type.parts[i];
     added.push_back({fresh(), taken});
     const std::string& param = added.back().name;
-    // One of two functions that meet may take tensors of any sizes.
-    if (taken.kind == Type::Kind::Tensor && !taken.dims.empty() && r_.between(0, 3) == 0) {
+    // A symbol in a function's type is its own, which the result may mention.
+    const bool has_symbols = std::ranges::any_of(taken.dims, [](const std::string& d) {
+      return d.find_first_not_of("0123456789") != d.npos;
+    });
+    if (takes_any_sizes && taken.kind == Type::Kind::Tensor && !taken.dims.empty() &&
+        !has_symbols) {
       const std::string any = fresh();
       params.push_back(cat(any, ": ", unsized_text(taken)));
       matches.push_back(cat(param, " = match_shape(", any, ", ", shape_text(taken), ")"));
@@ -232,7 +236,9 @@ std::string ValueMaker::value(const Type& type, int depth) {
 std::string ValueMaker::branch(const Type& type, int depth) {
   const std::string condition = value(Type::scalar(boolean), depth - 1), name = fresh();
   begin(cat(name, ": ", text_of(type), " = if ", condition));
-  const std::string first = value(type, depth - 1);
+  // One of two functions that meet may take more.
+  const bool is_wide = type.kind == Type::Kind::Function && r_.coin();
+  const std::string first = is_wide ? function(type, depth - 1, true) : value(type, depth - 1);
   line(first);
   --levels_;
   scope_.resize(marks_.back());

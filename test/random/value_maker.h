@@ -71,8 +71,9 @@ class ValueMaker {
   std::string least(const Type& type);
   std::vector<std::string> operands(const std::vector<Type>& types, int depth);
   std::string constructed(const Type& type, const Constructor& c, int depth);
-  // fn(%a: T) -> U { ... }
-  std::string function(const Type& type, int depth);
+  // fn(%a: T) -> U { ... }; with `takes_any_sizes`, its type says only the rank of tensors it
+  // takes.
+  std::string function(const Type& type, int depth, bool takes_any_sizes = false);
   // An operand of the type; makes bindings for it.
   std::string value(const Type& type, int depth);
   std::string branch(const Type& type, int depth);

@@ -66,13 +66,14 @@ class Specialiser : public Rewriter {
     const auto* call = value.as<Call>();
     if (!call || call->kind != CalleeKind::kGlobal) return keep(var, value);
     Ref<const Call> now = share(call);
-    while (const Ref<const Call> better = for_a_closure(*now)) now = better;
+    while (const Ref<const Call> better = for_a_closure(*now, var->type)) now = better;
     return keep(var, now);
   }
 
  private:
-  // The call of a copy for one of the closures among the arguments; null if there is none.
-  Ref<const Call> for_a_closure(const Call& call) {
+  // The call of a copy for one of the closures among the arguments, whose value is known as
+  // `result`; null if there is none.
+  Ref<const Call> for_a_closure(const Call& call, const TypeRef& result) {
     if (!candidates_.contains(call.callee)) return nullptr;
     for (size_t i = 0; i < call.args.size(); ++i) {
       const ExprRef made = builder().definition_of(call.args[i]);
@@ -93,8 +94,14 @@ class Specialiser : public Rewriter {
         const bool stays = std::ranges::find(left, general.type_params[k]) != left.end();
         if (stays) now->type_args.push_back(call.type_args[k]);
       }
-      // The closure may state sizes that aren't known of the other arguments.
-      if (can_call_unchecked(*functions_.at(*copy), now->args, variances())) return now;
+      // The closure may state sizes that aren't known of the other arguments, or fewer than they
+      // have, with which the result's are known.
+      const FunctionExpr& callee = *functions_.at(*copy);
+      if (!can_call_unchecked(callee, now->args, variances())) continue;
+      const TypeRef type = type_of(callee);
+      const Instance known =
+          instantiate(*type.as<FunctionType>(), now->args, copy->str(), variances());
+      if (is_subtype(known.result, result, variances())) return now;
     }
     return nullptr;
   }
