@@ -98,7 +98,7 @@ TEST(ValueProgram, FindingsStayMended) {
 
 TEST(ValueProgram, MakesEveryConstruct) {
   std::string all;
-  for (uint64_t seed = 0; seed < 100; ++seed) all += value_program(seed);
+  for (uint64_t seed = 0; seed < 300; ++seed) all += value_program(seed);
   for (const char* construct :
        {"[T, U] {",   " = match (", " = loop (",    " = if ",        "= fn(",
         "= @f",       "closure @f", "array_push(",  "array_concat(", "string_concat(",
