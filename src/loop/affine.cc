@@ -107,7 +107,7 @@ class IndexSimplifier {
       Sum s;
       int steps = kMostSteps;
       split(b.a, Dim(1), &s, &steps);
-      if (!has_small_coefficients(s.constant)) return e;
+      if (!is_small(s.constant)) return e;
       for (const auto& [atom, c] : s.terms) {
         if (!is_small(c) || holds_data_(atom)) return e;
       }
@@ -117,7 +117,7 @@ class IndexSimplifier {
     }
   }
 
-  // Whether an axis times `c` can't wrap, if it is an index.
+  // Whether an index times `c`, or plus it, can't wrap.
   static bool is_small(const Dim& c) {
     constexpr int64_t kMost = int64_t{1} << 31;
     return has_small_coefficients(c) &&

@@ -89,6 +89,7 @@ TEST(Affine, SimplifiedIndicesKeepTheirValue) {
       const int64_t size = 1 + pick(12);
       const Dim by(pick(6) == 0 ? -size : pick(12) == 0 ? kLarge[pick(4)] : size);
       if (pick(12) == 0) e = times(e, Dim(kLarge[pick(4)]));
+      if (pick(12) == 0) e = e + index(kLarge[pick(4)]);
       e = pick(2) ? div(e, by) : rem(e, by);
       if (pick(3) == 0) e = e + times(j, Dim(pick(5)));
     }
