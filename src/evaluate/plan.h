@@ -24,12 +24,10 @@ using Slots = std::unordered_map<const Var*, uint32_t>;
 class Plan {
  public:
   Plan(Module module, KernelCache* cache)
-      : module_(std::move(module)), signatures_(Signatures::of(module_)), cache_(*cache) {
-    for (const auto& [name, function] : module_->functions) {
-      for_each_callee(*function->body,
-                      [&](const String& callee, const Call*) { referred_.insert(callee); });
-    }
-  }
+      : module_(std::move(module)),
+        signatures_(Signatures::of(module_)),
+        cache_(*cache),
+        referred_(referred_functions(module_->functions)) {}
 
   const Module& module() const { return module_; }
   const Signatures& signatures() const { return signatures_; }

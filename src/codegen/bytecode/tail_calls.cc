@@ -75,11 +75,10 @@ bool has_sizes(const TypeRef& type) {
   return type.is<TensorType>() || (scalar && scalar->value_known) || (shape && shape->dims_known);
 }
 
-TailCalls::TailCalls(const Module& module, const Signatures& signatures) {
+TailCalls::TailCalls(const Module& module, const Signatures& signatures)
+    : referred_(referred_functions(module->functions)) {
   FunctionsIn functions(signatures);
   for (const auto& [name, function] : module->functions) {
-    for_each_callee(*function->body,
-                    [&](const String& callee, const Call*) { referred_.insert(callee); });
     has_host_functions_ =
         has_host_functions_ || gets_function(*function->body, &functions) ||
         (function->is_exported() && std::ranges::any_of(function->params, [&](const VarRef& p) {

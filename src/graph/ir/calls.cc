@@ -8,6 +8,15 @@
 
 namespace tenon::graph {
 
+std::set<String> referred_functions(const Map<String, FunctionRef>& functions) {
+  std::set<String> referred;
+  for (const auto& [name, function] : functions) {
+    for_each_callee(*function->body,
+                    [&](const String& callee, const Call*) { referred.insert(callee); });
+  }
+  return referred;
+}
+
 Map<String, FunctionRef> reachable(const Map<String, FunctionRef>& kept,
                                    const Map<String, FunctionRef>& all) {
   Map<String, FunctionRef> out = kept;

@@ -21,6 +21,9 @@ void for_each_callee(const Block& block, const F& f) {
   }
 }
 
+// The functions that a function calls or makes a closure of: only these may be part of a recursion.
+std::set<String> referred_functions(const Map<String, FunctionRef>& functions);
+
 // The functions of `all` that `kept`, or a function that it leads to, calls or has as a value.
 Map<String, FunctionRef> reachable(const Map<String, FunctionRef>& kept,
                                    const Map<String, FunctionRef>& all);
