@@ -44,7 +44,8 @@ Values values_of(const InferContext& cx, size_t i);
 // which is refused later.
 std::optional<int64_t> carried_count(const TensorType& type);
 // The values if the dtype is an integer type that provably holds them all; for i32, unless one
-// provably doesn't fit, since inference then inserts a check.
+// provably doesn't fit, since inference then inserts a check. Nothing if one is a size times more
+// than 2^31, which may wrap.
 Values fitting(DataType dtype, std::vector<Dim> values);
 
 // ---- samples ----
