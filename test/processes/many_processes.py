@@ -4,8 +4,9 @@
 Usage: many_processes.py TENON WORKER [--processes N] [--seconds S] [--seed N]
 
 Compiles work.tn in each form, starts N (4) workers of two threads for S (10) seconds, and requires that each ends well,
-that the memory of none grew by more than an eighth and 8 MB between the first quarter of the time and its end, and that no file is
-left beside those that were there, in TMPDIR or in /dev/shm. worker.cc says what a worker does.
+that the greatest resident memory of none grew by more than an eighth and 8 MB between the first quarter of the time and
+the last, and that no file is left beside those that were there, in TMPDIR or in /dev/shm. worker.cc says what a worker
+does.
 """
 
 from __future__ import annotations

@@ -5,10 +5,11 @@
 // FOLDER/good has executables of work.tn, which stay as they are; FOLDER/used has files of the same
 // names, which all workers load and call, cancel calls of, and replace by damaged and by whole
 // ones. What loads must give the right result, for everything that a call reads is hashed; what
-// doesn't must be an error of the file. Prints the resident memory of each quarter of the time, in
-// KB, and how much was done. Exit code 1, with what happened, after anything else.
+// doesn't must be an error of the file. Prints the greatest resident memory of each quarter of the
+// time, in KB, and how much was done. Exit code 1, with what happened, after anything else.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -221,10 +222,14 @@ int main(int argc, char** argv) {
   std::vector<Thread> workers{{seed * 2, expected}, {seed * 2 + 1, expected}};
   std::vector<std::thread> threads;
   for (Thread& worker : workers) threads.emplace_back([&worker] { worker.run(); });
+  // What is resident at one moment says little, for a thread may be between two programs.
   std::vector<int64_t> memory;
   for (const double quarter : {0.25, 0.5, 0.75, 0.98}) {
-    while (share_of_time() < quarter) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     memory.push_back(resident_kb());
+    while (share_of_time() < quarter) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      memory.back() = std::max(memory.back(), resident_kb());
+    }
   }
   for (std::thread& thread : threads) thread.join();
   for (const int64_t kb : memory) std::printf("%lld ", static_cast<long long>(kb));
