@@ -1,8 +1,10 @@
 #include "loop/dim.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "loop/dim_terms.h"
+#include "object/object_budget.h"
 #include "object/reflect.h"
 #include "support/error.h"
 #include "support/text.h"
@@ -78,9 +80,10 @@ Dim dim_terms::make_node(DimKind kind, const std::vector<Dim>& args, int64_t val
 Dim::Dim(int64_t value) {
   constexpr int64_t kFirst = -16, kLast = 256;
   static const std::vector<Dim>& cached = *[] {
-    auto* all = new std::vector<Dim>();  // never destroyed: Dims may outlive static objects
+    const ObjectBudget uncounted(nullptr);  // they aren't the first user's
+    auto all = std::make_unique<std::vector<Dim>>();
     for (int64_t v = kFirst; v <= kLast; ++v) all->push_back(make_node(DimKind::kConst, {}, v));
-    return all;
+    return all.release();  // never destroyed: Dims may outlive static objects
   }();
   *this = value >= kFirst && value <= kLast ? cached[static_cast<size_t>(value - kFirst)]
                                             : make_node(DimKind::kConst, {}, value);
