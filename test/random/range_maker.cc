@@ -18,9 +18,11 @@ graph::Module RangeMaker::make() {
     inputs_.emplace_back(numbers(shape, 1));
     put(x, shape, bound_of(inputs_.back().as<Tensor>()));
   }
-  for (int64_t count = r_.between(2, 7); count > 0; --count) step();
-  std::vector<Operand> results = {values_.back().x};
-  if (r_.coin()) results.push_back(values_[values_.size() / 2].x);
+  for (int64_t count = r_.between(2, quantises_ ? 10 : 7); count > 0; --count) step();
+  std::vector<Operand> results;
+  for (const Value& v : values_) {
+    if (&v == &values_.back() || r_.between(0, 3) == 0) results.push_back(v.x);
+  }
   results.insert(results.end(), magnitudes_.begin(), magnitudes_.end());
   Map<String, FunctionRef> functions;
   functions.set("main", b_.finish("main", results.size() == 1 ? results[0] : b_.tuple(results)));

@@ -121,11 +121,19 @@ class RangeMaker {
   void product_of_bytes();
   // Of a product whose other operand is `v`, of `terms` terms: of floats, or dequantised.
   Weights weights(const Value& v, const Shape& shape, int64_t axis, double terms);
-  Weights quantised_weights(const Shape& shape, int64_t axis, double bound);
-  // For numbers up to `bound`: one scale, or `count` of them.
-  Quantisation quantisation(double bound, std::optional<int64_t> count);
+  // `axis`, which the result keeps, mostly has the scales.
+  Weights quantised_weights(const Value& v, const Shape& shape, int64_t axis, double terms);
+  // One number for each channel of a sum.
+  Weights bias(const Value& v);
+  // For numbers up to `bound`: one scale, or as many as fill the shape.
+  Quantisation quantisation(double bound, const std::optional<Shape>& each,
+                            const std::vector<DataType>& dtypes = {i8, u8});
+  // The same, but now and then one parameter differs.
+  Quantisation nearly(const Quantisation& how);
   float scale_for(double bound);
-  Tensor integers(const Shape& shape, DataType dtype, int64_t least, int64_t greatest);
+  // Any that the type has; elements take a byte.
+  Tensor integers(const Shape& shape, DataType dtype);
+  Operand transposed(const Operand& x);
 
   graph::Random r_;
   graph::Random* shakes_;

@@ -21,7 +21,7 @@ void RangeMaker::step() {
       {1, &RangeMaker::clipped}};
   static constexpr Step kQuantisedSteps[] = {
       {3, &RangeMaker::convolve},         {3, &RangeMaker::product}, {2, &RangeMaker::quantise},
-      {2, &RangeMaker::move_quantised},   {1, &RangeMaker::join},    {1, &RangeMaker::clipped},
+      {4, &RangeMaker::move_quantised},   {1, &RangeMaker::join},    {1, &RangeMaker::clipped},
       {1, &RangeMaker::product_of_bytes}, {1, &RangeMaker::term},    {1, &RangeMaker::factor},
       {1, &RangeMaker::attention}};
   const auto chosen = quantises_ ? pick_weighted(r_, kQuantisedSteps) : pick_weighted(r_, kSteps);
@@ -130,18 +130,21 @@ void RangeMaker::convolve() {
   if (v.bound * terms > kGreatest) return;
   const Weights by = weights(v, {out, v.shape[1], side, side}, 0, terms);
   const int64_t pad = side / 2;
-  Operand y =
-      op("conv", {v.x, by.w, Operand()}, attrs({{"pads", attr_dims({pad, pad, pad, pad})}}));
-  double bound = v.bound * terms * by.bound;
-  std::vector<int64_t> shape = v.shape;
-  shape[1] = out;
-  const Value sum{y, shape, bound, std::nullopt};
-  if (r_.between(0, 3) == 0) {
-    const Tensor bias = per_channel(sum, 1);
-    y = op("add", {y, along_channels(sum, bias)});
-    bound += bound_of(bias);
+  Value sum{Operand(), v.shape, v.bound * terms * by.bound, std::nullopt};
+  sum.shape[1] = out;
+  Operand inside;
+  if (r_.between(0, 2) == 0) {
+    const Weights added = bias(sum);
+    inside = added.w;
+    sum.bound += added.bound;
   }
-  put(y, shape, bound);
+  sum.x = op("conv", {v.x, by.w, inside}, attrs({{"pads", attr_dims({pad, pad, pad, pad})}}));
+  if (r_.between(0, 3) == 0) {
+    const Tensor term = per_channel(sum, 1);
+    sum.x = op("add", {sum.x, along_channels(sum, term)});
+    sum.bound += bound_of(term);
+  }
+  put(sum.x, sum.shape, sum.bound);
   const int64_t next = r_.between(0, 2);
   if (quantises_ && next > 0) return quantise(Value(values_.back()));
   if (next > 0) normalise_batch(Value(values_.back()));
@@ -154,7 +157,9 @@ void RangeMaker::product() {
   const auto terms = static_cast<double>(v.shape[2]);
   if (v.bound * terms > kGreatest) return;
   const int64_t columns = r_.between(1, 5);
-  const Weights by = weights(v, {v.shape[2], columns}, 1, terms);
+  Shape shape = {v.shape[2], columns};
+  if (r_.between(0, 3) == 0) shape.insert(shape.begin(), v.shape[0]);
+  const Weights by = weights(v, shape, std::ssize(shape) - 1, terms);
   put(op("matmul", {v.x, by.w}), {v.shape[0], v.shape[1], columns}, v.bound * terms * by.bound);
   if (quantises_ && r_.coin()) quantise(Value(values_.back()));
 }
