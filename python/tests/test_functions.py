@@ -388,3 +388,104 @@ def test_what_a_python_function_returns_has_the_sizes_and_values_that_its_type_s
     assert program["tail"]([lambda x: x], three).tolist() == [3]
     with pytest.raises(tenon.ExecutionError, match="does not match"):
         program["tail"]([lambda x: np.zeros(5, "float32")], three)
+
+
+HANDED_OVER = """
+fn @tail(%f: fn(tensor[n; f32]) -> tensor[n; f32], %x: tensor[n; f32]) -> tensor[n; f32]
+    attrs(export=false, inline=false) { %f(%x) }
+fn @apply(%f: fn(tensor[n; f32]) -> tensor[n; f32], %x: tensor[n; f32]) -> tensor[1; i64]
+    attrs(export=false, inline=false) {
+  %y = @tail(%f, %x)
+  shape_of(%y)
+}
+"""
+RETURNED = """
+fn @main() -> fn(fn(tensor[n; f32]) -> tensor[n; f32], tensor[n; f32]) -> tensor[1; i64] {
+  closure @apply()
+}
+"""
+PASSED = """
+fn @main(%x: tensor[n; f32]) -> tensor[1; i64] {
+  %f = closure @apply()
+  packed "test.apply_to_five"(%f, %x) -> tensor[1; i64]
+}
+"""
+
+
+@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_a_function_that_the_program_gives_checks_what_those_that_it_takes_return(mode, level):
+    three, five = np.arange(3, dtype="float32"), np.zeros(5, "float32")
+    apply = tenon.compile(tenon.ir.parse(HANDED_OVER + RETURNED), mode=mode, level=level)["main"]()
+    assert apply(lambda x: x, three).tolist() == [3]
+    with pytest.raises(tenon.ExecutionError, match="does not match"):
+        apply(lambda x: five, three)
+    tenon.register_func("test.apply_to_five", lambda f, x: f(lambda _: five, x), override=True)
+    passes = tenon.compile(tenon.ir.parse(HANDED_OVER + PASSED), mode=mode, level=level)
+    with pytest.raises(tenon.ExecutionError, match="does not match"):
+        passes["main"](three)
+
+
+# @pick may be part of a recursion, and ends in a call of a function that knows T alone.
+POLYMORPHIC = """
+fn @nth[T](%l: list[T], %i: i64, %other: T) -> T {
+  match %l {
+    Nil => { %other }
+    Cons(%x, %rest) => {
+      %is = less(%i, 1)
+      %j = sub(%i, 1)
+      if %is { %x } else { @nth(%rest, %j, %other) }
+    }
+  }
+}
+fn @pick(%l: list[tensor[n; f32]], %i: i64, %x: tensor[n; f32]) -> tensor[n; f32] {
+  %is = less(2, %i)
+  if %is { @pick(%l, 0, %x) } else { @nth(%l, %i, %x) }
+}
+fn @main(%l: list[tensor[n; f32]], %x: tensor[n; f32]) -> (tensor[n; f32], tensor[1; i64]) {
+  %y = @pick(%l, 3, %x)
+  %s = shape_of(%y)
+  (%y, %s)
+}
+fn @by_closure(%l: list[tensor[n; f32]], %x: tensor[n; f32]) -> (tensor[n; f32], tensor[1; i64]) {
+  %f = closure @pick()
+  %y = %f(%l, 3, %x)
+  %s = shape_of(%y)
+  (%y, %s)
+}
+"""
+
+
+@pytest.mark.parametrize("function", ["main", "by_closure"])
+def test_what_comes_out_of_a_list_by_a_polymorphic_tail_call_has_the_stated_sizes(function):
+    module = tenon.ir.parse(POLYMORPHIC)
+    three, five = np.arange(3, dtype="float32"), np.zeros(5, "float32")
+    calls = [tenon.compile(module, mode=mode, level=level)[function] for mode in ("bytecode", "compiled") for level in (0, 2)]
+    for call in [*calls, lambda *args: module.interpret(function, *args)]:
+        assert call([three], three)[1].tolist() == [3]
+        with pytest.raises(tenon.ExecutionError, match="does not match"):
+            call([five], three)
+
+
+GIVEN = """
+fn @unused(%x: tensor[n; f32]) -> tensor[1; i64] {
+  %y = packed "test.five"(%x) -> tensor[n; f32]
+  shape_of(%y)
+}
+fn @matched(%x: tensor[n; f32]) -> (tensor[rank=1; f32], tensor[1; i64]) {
+  %y = packed "test.five"(%x) -> tensor[n; f32]
+  %z = match_shape(%y, [m])
+  %s = shape_of(%y)
+  (%z, %s)
+}
+"""
+
+
+@pytest.mark.parametrize("function", ["unused", "matched"])
+def test_what_a_packed_function_returns_is_checked_whatever_is_done_with_it(function):
+    tenon.register_func("test.five", lambda x: np.zeros(5, "float32"), override=True)
+    module = tenon.ir.parse(GIVEN)
+    calls = [tenon.compile(module, mode=mode)[function] for mode in ("bytecode", "compiled")]
+    for call in [*calls, lambda x: module.interpret(function, x)]:
+        with pytest.raises(tenon.ExecutionError, match="doesn't fit its declared type"):
+            call(np.arange(3, dtype="float32"))

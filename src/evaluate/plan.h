@@ -4,17 +4,16 @@
 // expanded.
 #pragma once
 
-#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "evaluate/kernel_cache.h"
 #include "evaluate/last_uses.h"
-#include "graph/ir/calls.h"
 #include "graph/ir/free_names.h"
 #include "graph/ir/infer.h"
 #include "graph/ir/module.h"
 #include "graph/ir/op.h"
+#include "graph/ir/tail_calls.h"
 
 namespace tenon::graph {
 
@@ -27,7 +26,7 @@ class Plan {
       : module_(std::move(module)),
         signatures_(Signatures::of(module_)),
         cache_(*cache),
-        referred_(referred_functions(module_->functions)) {}
+        tail_calls_(module_, signatures_) {}
 
   const Module& module() const { return module_; }
   const Signatures& signatures() const { return signatures_; }
@@ -44,9 +43,7 @@ class Plan {
   const FunctionExpr* expansion_of(const Binding& binding) const;
   // Of the functions whose slots were asked for.
   const LastUses& last_uses() const { return last_uses_; }
-  // Whether a function of the module calls the one of this name or makes a closure of it, so that
-  // it may be part of a recursion.
-  bool is_referred(const String& function) const { return referred_.contains(function); }
+  const TailCalls& tail_calls() const { return tail_calls_; }
   // The function of the module that the call names.
   const FunctionExpr& callee_of(const Call& call);
   // What a closure of the literal captures; its activations have slots for the variables.
@@ -59,7 +56,7 @@ class Plan {
   Module module_;
   Signatures signatures_;
   KernelCache& cache_;
-  std::set<String> referred_;
+  TailCalls tail_calls_;
   std::unordered_map<const FunctionExpr*, Slots> slots_;
   LastUses last_uses_;
   std::unordered_map<const FunctionExpr*, FreeNames> captures_;

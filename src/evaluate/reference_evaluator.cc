@@ -306,9 +306,8 @@ class Run {
     if (called.kind == CalleeKind::kGlobal) {
       const std::vector<Any> args = values(called.args);
       drop_last_uses(binding);
-      const FunctionExpr& callee = plan_.callee_of(called);
-      if (!checks_result(callee)) leave_in_tail_position();
-      call(callee, args);
+      if (!checks_result(called)) leave_in_tail_position();
+      call(plan_.callee_of(called), args);
     } else if (called.kind == CalleeKind::kClosure) {
       start_closure(binding, called);
     } else if (const FunctionExpr* expansion = plan_.expansion_of(binding)) {
@@ -333,7 +332,7 @@ class Run {
     drop_last_uses(binding);
     const EvaluatedClosure* closure = EvaluatedClosure::of(callee);
     if (closure && closure->evaluation == evaluation_) {
-      leave_in_tail_position();
+      if (!checks_result(called)) leave_in_tail_position();
       return call_closure(*closure, args);
     }
     // A function of the host, or of another program.
@@ -368,16 +367,19 @@ class Run {
     leave();
   }
 
-  // Whether the current binding, a call of the function, checks what it gets: what the callee knows
-  // as a type variable may come from a cell of any size. A tail call that may be part of a
-  // recursion takes constant space instead.
-  bool checks_result(const FunctionExpr& callee) const {
-    if (!mentions_type_var(callee.result_type, [](std::string_view) { return true; })) return false;
+  // Whether the current binding, this call, checks the sizes of what it gets. A tail call that may
+  // be part of a recursion takes constant space instead.
+  bool checks_result(const Call& call) const {
+    const TailCalls& calls = plan_.tail_calls();
+    const bool is_global = call.kind == CalleeKind::kGlobal;
+    if (!(is_global ? calls.is_unchecked(call.callee) : calls.closures_are_unchecked())) {
+      return false;
+    }
     const std::optional<size_t> at = frame_in_tail_position();
     if (!at) return true;
     const FunctionExpr& caller = *entered_.back().enclosing;
     const bool is_literal = frames_[*at].block != caller.body.get();
-    return !is_literal && !plan_.is_referred(caller.name);
+    return !is_literal && !calls.stay_unchecked(caller.name);
   }
 
   void leave() {
@@ -546,9 +548,7 @@ class Run {
     const Binding& binding = current(frames_.back());
     switch (ended.role) {
       case Role::kFunction: {
-        const auto* called = binding.value.as<Call>();
-        const bool is_checked =
-            called->kind == CalleeKind::kGlobal && checks_result(plan_.callee_of(*called));
+        const bool is_checked = checks_result(*binding.value.as<Call>());
         if (is_checked) activation().check_result(binding.var->type, result);
         return finish_call(binding, std::move(result));
       }

@@ -27,9 +27,9 @@ bool can_be_borrowed(const TypeRef& type) {
 
 // Which functions lead to which by tail calls. A call of a function value may lead to any function
 // that is a value.
-class TailCalls {
+class TailCallGraph {
  public:
-  explicit TailCalls(const Module& module) {
+  explicit TailCallGraph(const Module& module) {
     for (const auto& [name, function] : module->functions) {
       numbers_.emplace(name.view(), numbers_.size());
     }
@@ -217,7 +217,7 @@ class Analysis {
   }
 
   const Module& module_;
-  const TailCalls tail_calls_;
+  const TailCallGraph tail_calls_;
   std::string_view caller_;
   // What isn't kept, as far as it is known: parameters, and parts of any type that has objects.
   std::unordered_set<const Var*> borrowed_;

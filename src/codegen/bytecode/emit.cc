@@ -7,9 +7,9 @@
 #include "codegen/bytecode/data_types.h"
 #include "codegen/bytecode/lower_function.h"
 #include "codegen/bytecode/reuse_cells.h"
-#include "codegen/bytecode/tail_calls.h"
 #include "codegen/bytecode/write_code.h"
 #include "graph/ir/infer.h"
+#include "graph/ir/tail_calls.h"
 #include "vm/isa/limits.h"
 
 namespace tenon::codegen {
@@ -108,7 +108,7 @@ vm::Unit emit_unit(const graph::Module& module) {
   PackedTable packed(&unit);
   DataTypes types(signatures);
   const Borrowing borrowing(module);
-  const TailCalls tail_calls(module, signatures);
+  const graph::TailCalls tail_calls(module, signatures);
   uint32_t index = 0;
   for (const auto& [name, function] : module->functions) {
     vm::FunctionUnit& out = unit.functions[index];

@@ -54,7 +54,7 @@ void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool
     case CalleeKind::kClosure: {
       const Arg closure = in_register(call.closure);
       const std::vector<Arg> args = values(call.args);
-      const bool is_checked = has_sizes(type) && tail_calls_.may_leave_program();
+      const bool is_checked = has_sizes(type) && tail_calls_.closures_are_unchecked();
       if (tail && (referred_ || !is_checked)) {
         code_.emit(Opcode::TailCallClosure, {closure}, args);
         code_.left();
@@ -71,8 +71,7 @@ void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool
 void FunctionLowering::call_global(const Binding& binding, const Call& call, bool tail) {
   const auto callee = functions_.find(call.callee.view());
   TENON_ASSERT(callee != functions_.end(), "no function @", call.callee);
-  const FunctionExpr& function = *module_->functions.at(call.callee);
-  const Array<VarRef>& params = function.params;
+  const Array<VarRef>& params = module_->functions.at(call.callee)->params;
   std::vector<Arg> args = values(call.args), lent;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!borrowing_.is_borrowed(params[i].get()) || args[i].is(vm::ArgKind::Borrowed)) continue;
@@ -85,12 +84,9 @@ void FunctionLowering::call_global(const Binding& binding, const Call& call, boo
     // What isn't used any more is released; liveness finds which (remove_unneeded_releases).
     for (const Arg& mine : lent) code_.emit(Opcode::Move, {Arg::none(), mine});
   };
-  // What the callee knows as a type variable may come from a cell of any size, and what a tail call
-  // in it gets from a function of the host. A tail call that may be part of a recursion takes
-  // constant space instead of being matched, like one of a closure.
-  const bool any = mentions_type_var(function.result_type, [](std::string_view) { return true; }) ||
-                   tail_calls_.is_unchecked(call.callee);
-  if (any && !(tail && referred_)) {
+  // A tail call that may be part of a recursion takes constant space instead of being matched, like
+  // one of a closure.
+  if (tail_calls_.is_unchecked(call.callee) && !(tail && referred_)) {
     write_unknown(define(binding.var), binding.var->type, call_here);
   } else if (!tail || !lent.empty()) {
     call_here(define(binding.var));
@@ -178,10 +174,12 @@ void FunctionLowering::lower_packed(const Call& call, Arg dst, bool matched) {
   for (const auto& [name, value] : passed_attributes(call)) {
     args.push_back(attribute(name.view(), value));
   }
+  // A function of the host may return anything; Tenon's own keep to their signatures.
+  const bool is_checked = !matched && !signature_of(call);
+  if (is_checked && dst.is_none()) dst = code_.make(/*owns=*/true);
   code_.emit(Opcode::CallPacked,
              {dst, Arg::packed(packed_.function(call.callee, effect_of_function(call)))}, args);
-  // A function of the host may return anything; Tenon's own keep to their signatures.
-  if (!dst.is_none() && !matched && !signature_of(call)) check_returned(call, dst);
+  if (is_checked) check_returned(call, dst);
 }
 
 void FunctionLowering::check_returned(const Call& call, Arg value) {

@@ -129,6 +129,17 @@ VirtualCode FunctionLowering::run() {
   return std::move(code_);
 }
 
+namespace {
+
+// Whether the binding checks all that the type of the tensor states.
+bool states_all(const MatchShape& match) {
+  const auto* type = type_of(match.value).as<TensorType>();
+  return type && !match.elements &&
+         (!type->dims_known || std::ranges::equal(type->dims, match.dims));
+}
+
+}  // namespace
+
 void FunctionLowering::lower_block(const BlockRef& block, bool tail) {
   size_t group_begin = 0, group_end = 0;  // the first instruction, and the last binding
   int64_t group_count = 0;
@@ -144,7 +155,7 @@ void FunctionLowering::lower_block(const BlockRef& block, bool tail) {
     }
     const auto* match =
         i + 1 < block->bindings.size() ? block->bindings[i + 1]->value.as<MatchShape>() : nullptr;
-    matched_next_ = match && !match->elements ? match->value.as<Var>() : nullptr;
+    matched_next_ = match && states_all(*match) ? match->value.as<Var>() : nullptr;
     lower_binding(*binding, tail && is_result(*block, *binding));
     if (i != 0 && i == group_end) code_.group_calls(group_begin, group_count);
   }

@@ -12,12 +12,12 @@
 #include "codegen/bytecode/lower_sizes.h"
 #include "codegen/bytecode/packed_table.h"
 #include "codegen/bytecode/result_tensors.h"
-#include "codegen/bytecode/tail_calls.h"
 #include "codegen/bytecode/variable_uses.h"
 #include "codegen/bytecode/virtual_code.h"
 #include "graph/ir/infer.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/module.h"
+#include "graph/ir/tail_calls.h"
 
 namespace tenon::codegen {
 
@@ -37,7 +37,8 @@ class FunctionLowering {
   FunctionLowering(vm::Unit* unit, ConstantPool* constants, PackedTable* packed,
                    const FunctionIndices& functions, const graph::Module& module,
                    const Borrowing& borrowing, const graph::Signatures& signatures,
-                   const TailCalls& tail_calls, const graph::FunctionExpr& function, uint32_t self)
+                   const graph::TailCalls& tail_calls, const graph::FunctionExpr& function,
+                   uint32_t self)
       : unit_(*unit),
         constants_(*constants),
         packed_(*packed),
@@ -126,7 +127,7 @@ class FunctionLowering {
   const graph::Module& module_;
   const Borrowing& borrowing_;
   const graph::Signatures& signatures_;  // of the module
-  const TailCalls& tail_calls_;
+  const graph::TailCalls& tail_calls_;
   const graph::FunctionExpr& function_;
   uint32_t self_;
   bool referred_;  // so that tail calls reuse the frame
