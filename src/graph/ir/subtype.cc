@@ -313,7 +313,8 @@ class Order {
 
   bool are_related(Relations relations, const TypeRef& x, const TypeRef& y) const {
     if (same_but_names(x, y)) return true;
-    if (--attempts_ < 0) return false;
+    const Attempt attempt(*this);
+    if (attempt.is_one_too_many()) return false;
     return (!(relations & kFits) || is_subtype(x, y)) &&
            (!(relations & kFitsBack) || is_subtype(y, x)) &&
            (!(relations & kPasses) || may_pass(x, y)) &&
@@ -381,7 +382,8 @@ class Order {
   // A type to which both are so related, the most precise one if there is one.
   TypeRef related(Relations relations, const TypeRef& x, const TypeRef& y) const {
     if (relations == 0 || same_but_names(x, y)) return x;
-    if (--attempts_ < 0) return nullptr;
+    const Attempt attempt(*this);
+    if (attempt.is_one_too_many()) return nullptr;
     std::vector<Bound> kinds;
     if (relations & (kFits | kPasses)) kinds.push_back(Bound::kLeast);
     if (!(relations & kFitsBack)) kinds.push_back(Bound::kPassed);
@@ -467,10 +469,25 @@ class Order {
     return out;
   }
 
+  // At relating two arguments, which may ask two relations, or try three kinds of bounds, in every
+  // level of nesting: so many for each pair that isn't in another one.
+  class Attempt {
+   public:
+    explicit Attempt(const Order& order) : order_(order) {
+      if (order_.nesting_++ == 0) order_.attempts_ = 0;
+      ++order_.attempts_;
+    }
+    ~Attempt() { --order_.nesting_; }
+    Attempt(const Attempt&) = delete;
+    Attempt& operator=(const Attempt&) = delete;
+    bool is_one_too_many() const { return order_.attempts_ > 1000; }
+
+   private:
+    const Order& order_;
+  };
+
   const Variances& variances_;
-  // Of relating arguments: each may ask two relations, or try three kinds of bounds, in every level
-  // of nesting.
-  mutable int attempts_ = 1000;
+  mutable int attempts_ = 0, nesting_ = 0;
 };
 
 }  // namespace

@@ -135,6 +135,15 @@ TEST(Type, ErasedSymbolsLeaveTheRank) {
             "tensor[1; i64]");
 }
 
+// Each pair of arguments may take as many attempts as a single one.
+TEST(Type, ManyTypeArgumentsAreRelated) {
+  constexpr size_t kCount = 3000;
+  const std::vector<TypeRef> some(kCount, adt_type("list", {tensor_type(f32, {n})}));
+  const std::vector<TypeRef> any(kCount, adt_type("list", {tensor_type_of_rank(f32, 1)}));
+  EXPECT_TRUE(is_subtype(tuple_type(some), tuple_type(any)));
+  EXPECT_EQ(to_text(join(tuple_type(some), tuple_type(any))), to_text(tuple_type(any)));
+}
+
 TEST(Type, TheSymbolsOfAFunctionTypeAreItsOwn) {
   TypeRef f = function_type({tensor_type(f32, {n})}, tensor_type(f32, {n, m}));
   SymbolSet symbols;
