@@ -85,6 +85,88 @@ class DataFinder {
   ExprMemo<bool> known_;
 };
 
+constexpr double kWraps = 0x1p62;
+
+using Tops = std::unordered_map<const Var*, Dim>;  // the greatest values of variables
+
+// The greatest magnitudes of integers of i64: infinite if they are data, or an operation may wrap.
+class Magnitudes {
+ public:
+  // With the variables' greatest values, of indices: those of unknown sizes are below 2^30, and
+  // products with symbolic sizes count as such indices. Without, of any integers.
+  explicit Magnitudes(const Tops* tops) : tops_(tops), size_(tops ? 0x1p30 : 0x1p40) {}
+
+  double operator()(const ExprRef& root) {
+    return greatest_(root, [&](const Expr& node) {
+      const double found = find(node);
+      return found < kWraps ? found : HUGE_VAL;
+    });
+  }
+
+  double of_size(const Dim& d) const {
+    if (d.is_const()) return std::fabs(static_cast<double>(*d.as_const()));
+    // Sums of products of sizes: those of several are sizes of tensors, too.
+    return has_small_coefficients(d) ? size_ : HUGE_VAL;
+  }
+  double times(double x, const Dim& factor) const {
+    const double y = of_size(factor);
+    return tops_ && !factor.is_const() ? std::max(x, y) : x * y;
+  }
+
+ private:
+  double find(const Expr& node) const {
+    switch (node.kind) {
+      case ExprKind::kVar:
+        return of_variable(static_cast<const Var&>(node));
+      case ExprKind::kCheckedIndex:
+        return size_;
+      case ExprKind::kLiteral:
+        return std::fabs(static_cast<double>(static_cast<const Literal&>(node).bits));
+      case ExprKind::kDimValue:
+        return of_size(static_cast<const DimValue&>(node).dim);
+      case ExprKind::kSelect: {
+        const auto& s = static_cast<const Select&>(node);
+        return std::max(greatest_.at(s.if_true), greatest_.at(s.if_false));
+      }
+      case ExprKind::kBinary:
+        return of_binary(static_cast<const Binary&>(node));
+      default:
+        return HUGE_VAL;
+    }
+  }
+
+  double of_variable(const Var& v) const {
+    const auto found = tops_ ? tops_->find(&v) : Tops::const_iterator();
+    return tops_ && found != tops_->end() ? of_size(found->second) : size_;
+  }
+
+  double of_binary(const Binary& b) const {
+    const double x = greatest_.at(b.a), y = greatest_.at(b.b);
+    switch (b.op) {
+      case BinaryOp::kAdd:
+      case BinaryOp::kSub:
+        return x + y;
+      case BinaryOp::kMul:
+        if (const auto by = as_dim(b.b)) return times(x, *by);
+        if (const auto by = as_dim(b.a)) return times(y, *by);
+        return x * y;
+      case BinaryOp::kFloorDiv:
+        return x;
+      case BinaryOp::kMod:
+        return std::isinf(x) ? x : y;
+      case BinaryOp::kMin:
+      case BinaryOp::kMax:
+        return std::max(x, y);
+      default:
+        return HUGE_VAL;
+    }
+  }
+
+  const Tops* tops_;
+  double size_;
+  ExprMemo<double> greatest_;
+};
+
 class IndexSimplifier {
  public:
   explicit IndexSimplifier(const std::vector<VarRange>& ranges) {
@@ -108,9 +190,12 @@ class IndexSimplifier {
       int steps = kMostSteps;
       split(b.a, Dim(1), &s, &steps);
       if (!is_small(s.constant)) return e;
+      double greatest = magnitudes_.of_size(s.constant);
       for (const auto& [atom, c] : s.terms) {
-        if (!is_small(c) || holds_data_(atom)) return e;
+        if (!is_small(c)) return e;
+        greatest += magnitudes_.times(magnitudes_(atom), c);
       }
+      if (!(greatest < kWraps)) return e;
       return b.op == BinaryOp::kFloorDiv ? quotient(s, *by) : remainder(s, *by);
     } catch (const SizeError&) {
       return e;  // a size overflows: left unchanged
@@ -242,8 +327,8 @@ class IndexSimplifier {
     return binary(BinaryOp::kMod, join(s), dim_value(by));
   }
 
-  std::unordered_map<const Var*, Dim> top_;
-  DataFinder holds_data_;
+  Tops top_;
+  Magnitudes magnitudes_{&top_};
 };
 
 }  // namespace
@@ -255,60 +340,7 @@ std::optional<Dim> as_divisor(const ExprRef& e) {
 }
 
 bool is_exact(const ExprRef& e) {
-  constexpr double kSize = 0x1p40, kMost = 0x1p62;
-  static const auto of_size = [](const Dim& d) {
-    // Sums of products of sizes: those of several are sizes of tensors, too.
-    return d.is_const()                ? std::fabs(static_cast<double>(*d.as_const()))
-           : has_small_coefficients(d) ? kSize
-                                       : HUGE_VAL;
-  };
-  // The greatest magnitude of each node, infinite if an operation may wrap or it is data.
-  ExprMemo<double> greatest;
-  const auto find = [&](const Expr& node) -> double {
-    switch (node.kind) {
-      case ExprKind::kVar:
-      case ExprKind::kCheckedIndex:
-        return kSize;
-      case ExprKind::kLiteral:
-        return std::fabs(static_cast<double>(static_cast<const Literal&>(node).bits));
-      case ExprKind::kDimValue:
-        return of_size(static_cast<const DimValue&>(node).dim);
-      case ExprKind::kSelect: {
-        const auto& s = static_cast<const Select&>(node);
-        return std::max(greatest.at(s.if_true), greatest.at(s.if_false));
-      }
-      case ExprKind::kBinary:
-        break;
-      default:
-        return HUGE_VAL;
-    }
-    const auto& b = static_cast<const Binary&>(node);
-    const double x = greatest.at(b.a), y = greatest.at(b.b);
-    double r = HUGE_VAL;
-    switch (b.op) {
-      case BinaryOp::kAdd:
-      case BinaryOp::kSub:
-        r = x + y;
-        break;
-      case BinaryOp::kMul:
-        r = x * y;
-        break;
-      case BinaryOp::kFloorDiv:
-        r = x;
-        break;
-      case BinaryOp::kMod:
-        r = std::isinf(x) ? x : y;
-        break;
-      case BinaryOp::kMin:
-      case BinaryOp::kMax:
-        r = std::max(x, y);
-        break;
-      default:
-        break;
-    }
-    return r < kMost ? r : HUGE_VAL;
-  };
-  return greatest(e, find) < kMost;
+  return Magnitudes(nullptr)(e) < kWraps;
 }
 
 ExprRef as_stored(const ExprRef& e) {

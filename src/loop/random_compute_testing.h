@@ -106,12 +106,27 @@ class RandomCompute {
                                    5,         8};
     return index(kAny[pick(12)]);
   }
-  // An integer made of a variable, which may wrap, by operations with any integer but 0.
+  // An integer made of variables, which may wrap, by operations with each other and with any
+  // integer but 0.
   ExprRef random_position(const std::vector<ExprRef>& vars) {
     static const BinaryOp kOps[] = {BinaryOp::kAdd, BinaryOp::kSub,      BinaryOp::kMul,
                                     BinaryOp::kMod, BinaryOp::kFloorDiv, BinaryOp::kMin};
-    ExprRef p = vars[static_cast<size_t>(pick(static_cast<int>(vars.size())))];
-    for (int i = pick(4); i > 0; --i) p = binary(kOps[pick(6)], p, any_integer());
+    const auto any_of = [&] {
+      return vars[static_cast<size_t>(pick(static_cast<int>(vars.size())))];
+    };
+    ExprRef p = any_of();
+    for (int i = pick(4); i > 0; --i) {
+      switch (pick(6)) {
+        case 0:
+          p = binary(kOps[pick(3)], p, binary(BinaryOp::kMul, any_of(), any_integer()));
+          break;
+        case 1:
+          p = cast(i64, cast(i32, p));
+          break;
+        default:
+          p = binary(kOps[pick(6)], p, any_integer());
+      }
+    }
     return p;
   }
 

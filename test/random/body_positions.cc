@@ -33,6 +33,14 @@ Operand BodyMaker::positions(const Dim& count) {
                                                 "floor_div", "minimum", "maximum"};
   for (int64_t n = r_.between(0, 3); n > 0; --n) {
     const std::string_view op = r_.pick(kOps);
+    if (r_.between(0, 5) == 0) {
+      p = b_.op(r_.coin() ? "mul" : "add", {p, positions(count)});
+      continue;
+    }
+    if (r_.between(0, 7) == 0) {
+      const Operand narrow = b_.op("cast", {p}, attrs({{"dtype", Any(i32)}}));
+      p = b_.op("cast", {narrow}, attrs({{"dtype", Any(i64)}}));
+    }
     int64_t by = any_integer();
     if (by == 0 && (op == "mod" || op == "floor_div")) by = -4;
     p = b_.op(op, {p, scalar(by)});
