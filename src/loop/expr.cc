@@ -1,9 +1,12 @@
 #include "loop/expr.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "loop/scalar.h"
 #include "loop/scalar_ops.h"
+#include "loop/walk.h"
 #include "object/reflect.h"
 #include "support/error.h"
 
@@ -89,7 +92,21 @@ ExprRef fold_dims(BinaryOp op, const Dim& a, const Dim& b) {
   }
 }
 
-// Identities that hold for every value, including NaN, infinities and -0.
+// Whether evaluating `e` can't fail, as far as a bounded search tells.
+bool cannot_fail(const ExprRef& e) {
+  constexpr size_t kMostNodes = 64;
+  std::vector<const Expr*> found = {e.get()};  // each node once
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (can_fail(*found[i]) || found.size() > kMostNodes) return false;
+    for_operands(*found[i], [&](const ExprRef& operand) {
+      if (std::ranges::find(found, operand.get()) == found.end()) found.push_back(operand.get());
+    });
+  }
+  return true;
+}
+
+// Identities that hold for every value, including NaN, infinities and -0. None drops an operand
+// that can fail.
 ExprRef fold_identity(BinaryOp op, const ExprRef& a, const ExprRef& b) {
   bool integral = !a->dtype.is_float();
   switch (op) {
@@ -103,8 +120,8 @@ ExprRef fold_identity(BinaryOp op, const ExprRef& a, const ExprRef& b) {
     case BinaryOp::kMul:
       if (is_value(a, 1)) return b;
       if (is_value(b, 1)) return a;
-      if (integral && is_value(a, 0)) return a;
-      if (integral && is_value(b, 0)) return b;
+      if (integral && is_value(a, 0) && cannot_fail(b)) return a;
+      if (integral && is_value(b, 0) && cannot_fail(a)) return b;
       break;
     case BinaryOp::kDiv:
     case BinaryOp::kFloorDiv:
@@ -112,15 +129,17 @@ ExprRef fold_identity(BinaryOp op, const ExprRef& a, const ExprRef& b) {
       break;
     case BinaryOp::kMod:
     case BinaryOp::kRem:
-      if (integral && is_value(b, 1)) return make_literal(a->dtype, 0);
+      if (integral && is_value(b, 1) && cannot_fail(a)) return make_literal(a->dtype, 0);
       break;
     case BinaryOp::kAnd:
     case BinaryOp::kOr: {
       if (a == b) return a;
       if (!a->dtype.is_bool()) break;
       bool is_and = op == BinaryOp::kAnd;
-      if (as_literal(a)) return is_value(a, 1) == is_and ? b : a;
-      if (as_literal(b)) return is_value(b, 1) == is_and ? a : b;
+      if (as_literal(a) && is_value(a, 1) == is_and) return b;
+      if (as_literal(b) && is_value(b, 1) == is_and) return a;
+      if (as_literal(a) && cannot_fail(b)) return a;
+      if (as_literal(b) && cannot_fail(a)) return b;
       break;
     }
     case BinaryOp::kMin:
