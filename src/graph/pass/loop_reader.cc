@@ -1,6 +1,7 @@
 #include "graph/pass/loop_reader.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "graph/ir/effects.h"
@@ -42,14 +43,17 @@ std::optional<Dim> known_value(const Operand& operand) {
 // Reads one loop. Each step returns false if the loop can't be one kernel.
 class LoopReader {
  public:
-  LoopReader(const Loop& loop, const Map<String, loop::KernelInterfaceRef>& kernels)
-      : loop_(loop), kernels_(kernels) {}
+  using InScope = std::function<bool(const std::string&)>;
 
   // `in_scope` tells whether a symbol is bound outside of the loop.
-  std::optional<LoopKernel> read(const std::function<bool(const std::string&)>& in_scope) {
+  LoopReader(const Loop& loop, const Map<String, loop::KernelInterfaceRef>& kernels,
+             const InScope& in_scope)
+      : loop_(loop), kernels_(kernels), in_scope_(in_scope) {}
+
+  std::optional<LoopKernel> read() {
     if (!read_condition() || !read_variables() || !read_body() || !read_next()) return std::nullopt;
     for (const std::string& name : symbols_) {
-      if (!in_scope(name)) return std::nullopt;
+      if (!in_scope_(name)) return std::nullopt;
     }
     return finish();
   }
@@ -123,7 +127,10 @@ class LoopReader {
     const VarRef& var = binding.var;
     if (const auto* match = binding.value.as<MatchShape>()) {
       const Value* stack = find(match->value);
-      if (!stack || stack->kind != Value::kStack || match->elements) return false;
+      if (!stack || stack->kind != Value::kStack || match->elements ||
+          !always_fits(*match, stack->stack)) {
+        return false;
+      }
       values_[var.get()] = *stack;
       return true;
     }
@@ -147,6 +154,19 @@ class LoopReader {
     }
     if (as_packed(binding.value, "tenon.append")) return read_append(var, *call);
     return call->kind == CalleeKind::kKernel && read_kernel(var, *call);
+  }
+
+  // Whether the match of a stack can't fail: it names sizes, or states those that rows have.
+  bool always_fits(const MatchShape& match, size_t stack) {
+    const Array<Dim>& begin = known_tensor(loop_.init[stack])->dims;
+    if (match.dims.size() != begin.size()) return false;
+    for (size_t k = 0; k < begin.size(); ++k) {
+      const Dim& d = match.dims[k];
+      const bool names = d.kind() == DimKind::kSymbol && !in_scope_(d.node().name.str()) &&
+                         named_.insert(d.node().name.str()).second;
+      if (!names && (k == 0 || d != begin[k])) return false;
+    }
+    return true;
   }
 
   bool read_append(const VarRef& var, const Call& call) {
@@ -380,6 +400,7 @@ class LoopReader {
 
   const Loop& loop_;
   const Map<String, loop::KernelInterfaceRef>& kernels_;
+  const InScope& in_scope_;
   size_t counter_ = 0;
   Dim trip_count_;
   BufferRef counter_buffer_;
@@ -387,7 +408,8 @@ class LoopReader {
   std::unordered_map<const Object*, Value> values_;
   std::unordered_map<const Object*, std::vector<BufferRef>> tuples_;
   std::vector<Input> inputs_;
-  SymbolSet symbols_;
+  SymbolSet symbols_;            // that the kernel needs
+  std::set<std::string> named_;  // by matches in the body
   loop::Joiner joiner_;
   bool in_bounds_ = true;
   std::string names_;
@@ -401,7 +423,7 @@ class LoopReader {
 std::optional<LoopKernel> read_loop(const Loop& loop,
                                     const Map<String, loop::KernelInterfaceRef>& kernels,
                                     const std::function<bool(const std::string&)>& in_scope) {
-  return LoopReader(loop, kernels).read(in_scope);
+  return LoopReader(loop, kernels, in_scope).read();
 }
 
 }  // namespace tenon::graph
