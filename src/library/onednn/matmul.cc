@@ -4,11 +4,11 @@
 #include <numeric>
 #include <string_view>
 
-#include "device/device.h"
 #include "library/onednn/constant_product.h"
 #include "library/onednn/functions.h"
 #include "library/onednn/primitive_cache.h"
 #include "library/onednn/team.h"
+#include "library/onednn/workspace.h"
 #include "object/shape.h"
 #include "support/poll.h"
 
@@ -322,7 +322,7 @@ void run(const Product& p) {
 Tensor zeros_like(const Tensor& tensor, int64_t axis) {
   std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
   shape[static_cast<size_t>(axis)] = 1;
-  Tensor zeros = allocate_tensor(shape, tensor.dtype());
+  Tensor zeros = Tensor::empty(shape, tensor.dtype());
   std::memset(zeros.data(), 0, static_cast<size_t>(zeros.bytes()));
   return zeros;
 }
@@ -333,6 +333,7 @@ void run_without_inner(const Product& p) {
   check_sizes(p);
   const Tensor a = zeros_like(p.a, p.a_perm[p.a_perm.size() - 1]);
   const Tensor b = zeros_like(p.b, p.b_perm[p.b_perm.size() - 2]);
+  const Counted counted(static_cast<size_t>(a.bytes() + b.bytes()));
   run({a, b, p.bias, p.residual, p.out, p.a_perm, p.b_perm, p.activation, p.alpha, p.beta});
 }
 
