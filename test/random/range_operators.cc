@@ -117,8 +117,9 @@ void RangeMaker::clipped() {
   const Value v = pick();
   static const std::vector<const char*> kNames = {"relu", "abs", "neg"};
   if (r_.coin()) return put(op(r_.pick(kNames), {v.x}), v.shape, v.bound);
-  const Operand by = scalar(number(1));
-  put(op(r_.coin() ? "minimum" : "maximum", {v.x, by}), v.shape, kGreatest);
+  const float by = number(1);
+  put(op(r_.coin() ? "minimum" : "maximum", {v.x, scalar(by)}), v.shape,
+      std::max<double>(v.bound, std::fabs(by)));
 }
 
 void RangeMaker::convolve() {
