@@ -19,7 +19,18 @@ std::string opset_text(const Model& model) {
   return parts.empty() ? "no opset" : join(parts, ", ");
 }
 
-[[noreturn]] void refuse(const Model& model, const std::vector<Unsupported>& unsupported) {
+// An input whose rank neither the model nor the options state, or null.
+const Value* input_of_any_rank(const Model& model, const ImportOptions& options) {
+  const std::set<std::string> constants = model.graph.initializer_names();
+  const auto found = std::ranges::find_if(model.graph.inputs, [&](const Value& input) {
+    return input.type.kind == ValueType::kTensor && !input.type.has_shape &&
+           !options.shapes.contains(input.name) && !constants.contains(input.name);
+  });
+  return found == model.graph.inputs.end() ? nullptr : &*found;
+}
+
+[[noreturn]] void refuse(const Model& model, const ImportOptions& options,
+                         const std::vector<Unsupported>& unsupported) {
   // The table also lists inputs and initializers of types that aren't implemented.
   const int64_t count =
       std::ranges::count(unsupported, Unsupported::What::Node, &Unsupported::what);
@@ -36,13 +47,17 @@ std::string opset_text(const Model& model) {
   // The first operator of a foreign domain.
   const auto foreign =
       std::ranges::find_if(unsupported, [](const Unsupported& u) { return !u.domain.empty(); });
-  throw e.help(cat("`tenon ops` lists what is supported",
-                   foreign == unsupported.end()
-                       ? ""
-                       : cat("; a registered function '", printable(foreign->op_text()),
-                             "' would compute that operator: see --custom and "
-                             "docs/custom-operators.md"),
-                   "; nothing was written"));
+  std::string help = "`tenon ops` lists what is supported";
+  if (foreign != unsupported.end()) {
+    help += cat("; a registered function '", printable(foreign->op_text()),
+                "' would compute that operator: see --custom and docs/custom-operators.md");
+  }
+  if (const Value* open = input_of_any_rank(model, options)) {
+    const std::string name = printable(open->name);
+    help = cat("`--shape ", name, "=...` (in Python, `shapes`) states the shape of '", name,
+               "', which the model leaves open; ", help);
+  }
+  throw e.help(help + "; nothing was written");
 }
 
 std::vector<std::string> names_of(const std::vector<ModelReport::Value>& values) {
@@ -69,7 +84,7 @@ std::string Unsupported::op_text() const {
 ImportResult import_model(const Model& model, const ImportOptions& options) {
   ImportedGraph imported;
   import_graph(model, options, &imported);
-  if (!imported.unsupported.empty()) refuse(model, imported.unsupported);
+  if (!imported.unsupported.empty()) refuse(model, options, imported.unsupported);
   Map<String, graph::FunctionRef> functions;
   functions.set("main", imported.main);
   Map<String, Ref<const graph::AdtDefinition>> types;

@@ -64,19 +64,17 @@ Operand transform(NodeContext& cx, const Operand& x, int64_t axis, const Dim& le
       attrs({{"length", length}, {"axis", axis}, {"inverse", inverse}, {"onesided", onesided}}));
 }
 
-Dims signals_of(NodeContext& cx, size_t least_rank) {
-  const Dims dims = cx.dims(0);
-  if (dims.size() < least_rank)
-    cx.invalid(cat("an operand of rank ", dims.size()), cat(least_rank, " or more"));
+void check_parts(NodeContext& cx, const Dims& dims) {
   const auto parts = dims.back().as_const();
   if (parts && *parts != 1 && *parts != 2)
     cx.invalid(cat("numbers of ", *parts, " parts"), "1 or 2: the size of the last axis");
-  return dims;
 }
 
 // The axis is an attribute before version 20 and an operand since.
 Operands dft(NodeContext& cx) {
-  const Dims dims = signals_of(cx, 2);
+  const Dims dims = cx.dims(0);
+  if (dims.size() < 2) cx.invalid(cat("an operand of rank ", dims.size()), "2 or more");
+  check_parts(cx, dims);
   const Operand x = cx.in(0);
   const bool inverse = cx.attr_bool("inverse", false), onesided = cx.attr_bool("onesided", false);
   const auto rank = static_cast<int64_t>(dims.size());
@@ -111,11 +109,18 @@ Operands dft(NodeContext& cx) {
   return {cx.for_axis(cx.in(2), rank, candidates, along)};
 }
 
-// Frames of the signal [batch, length, parts], `step` apart, times the window, transformed.
+// Frames of the signal [batch, length, parts], `step` apart, times the window, transformed. PyTorch
+// leaves the last axis of real signals out.
 Operands stft(NodeContext& cx) {
-  const Dims dims = signals_of(cx, 3);
-  if (dims.size() != 3) cx.invalid(cat("an operand of rank ", dims.size()), "3");
-  const Operand x = cx.in(0), window = cx.opt(2);
+  Dims dims = cx.dims(0);
+  Operand x = cx.in(0);
+  if (dims.size() == 2) {
+    dims.emplace_back(1);
+    x = cx.reshape(x, dims);
+  }
+  if (dims.size() != 3) cx.invalid(cat("an operand of rank ", dims.size()), "2 or 3");
+  check_parts(cx, dims);
+  const Operand window = cx.opt(2);
   const Dim step = size_of(cx, 1, "a frame_step");
   if (auto c = step.as_const(); c && *c < 1) cx.invalid(cat("a frame_step of ", *c), "1 or more");
   cx.b.check(CheckKind::kLessEqual, 1, step, "frame_step is at least 1");

@@ -414,7 +414,7 @@ TEST_F(RefusalsOfComputation, Signals) {
       {"DFT", 20, {"f 1 8 1", "", "= -1"}, {}, "axis 2, the parts of numbers", "another axis"},
       {"DFT", 20, {"f 1 8 1", "", "= 0 1"}, {}, "an axis of 2 elements", "one"},
       {"DFT", 17, {"f 1 8 1"}, {M::integer("axis", 3)}, "axis 3 of a tensor of rank 3", "-3 to 2"},
-      {"STFT", 17, {"f 1 2 8 1", "= 2"}, {}, "an operand of rank 4", "3"},
+      {"STFT", 17, {"f 1 2 8 1", "= 2"}, {}, "an operand of rank 4", "2 or 3"},
       {"STFT", 17, {"f 1 8 1", "= 0"}, {}, "a frame_step of 0", "1 or more"},
       {"STFT", 17, {"f 1 8 1", "= 2", "f 4 1"}, {}, "a window of rank 2", "1"},
       {"STFT", 17, {"f 1 8 1", "= 2", "", "= 0"}, {}, "a frame_length of 0", "1 or more"},
