@@ -114,32 +114,68 @@ class Converter : public Rewriter {
         axis.after = std::max(axis.after, axis.skipped + 1 - axis.extent.as_const().value_or(0));
       }
     }
+    if (is_depthwise()) separate();
     const Operand w = spread_weights();
     std::vector<PhaseClass> chosen;
-    const Operand phases = joined(x, w, &chosen);  // [n, t..., group, r..., filter]
-    // To [n, t, r, ..., group, filter]
-    std::vector<int64_t> perm = {0};
-    std::vector<Dim> shape = {batch_};
-    std::vector<Dim> starts = {0}, sizes = {batch_};
-    for (size_t i = 0; i < n; ++i) {
-      const auto at = static_cast<int64_t>(1 + i);
-      perm.insert(perm.end(), {at, at + static_cast<int64_t>(n + 1)});
-      shape.push_back(axes_[i].places() * axes_[i].stride);
-      starts.emplace_back(axes_[i].start);
-      sizes.push_back(axes_[i].size);
-    }
-    perm.insert(perm.end(), {static_cast<int64_t>(n + 1), static_cast<int64_t>(2 * n + 2)});
-    shape.push_back(filters_ * groups_);
-    starts.emplace_back(0);
-    sizes.push_back(filters_ * groups_);
-    Operand y = reshaped(builder(), transposed(phases, perm), shape);
-    if (!std::ranges::equal(shape, sizes, proves_equal)) {
-      y = make(op::slice, {y}, {{"starts", attr_dims(starts)}, {"sizes", attr_dims(sizes)}});
-    }
+    const Operand y = cropped(spread(joined(x, w, &chosen)));
     if (last_) return y;
     std::vector<int64_t> to_first = {0, static_cast<int64_t>(n + 1)};
     for (size_t i = 1; i <= n; ++i) to_first.push_back(static_cast<int64_t>(i));
     return transposed(y, to_first);
+  }
+
+  bool is_depthwise() const {
+    return groups_ > 1 && channels_.is_const(groups_) && filters_.is_const(1);
+  }
+  // Makes each phase a class. A convolution of each channel for itself is several times as fast
+  // with one filter, but there shouldn't be very many.
+  void separate() {
+    constexpr int64_t kMostPhases = 16;
+    int64_t phases = 1;
+    for (const SpatialAxis& axis : axes_) {
+      if (axis.stride > kMostPhases) return;
+      phases *= axis.stride;
+    }
+    if (phases > kMostPhases) return;
+    for (SpatialAxis& axis : axes_) {
+      std::vector<PhaseClass> all;
+      for (const PhaseClass& several : axis.classes) {
+        for (int64_t i = 0; i < several.count; ++i) {
+          all.push_back({several.first + i, 1, several.taps});
+        }
+      }
+      axis.classes = all;
+    }
+  }
+
+  // [n, t..., group, r..., filter] as [n, (t, r)..., (group, filter)].
+  Operand spread(const Operand& phases) {
+    const size_t n = axes_.size();
+    std::vector<int64_t> perm = {0};
+    std::vector<Dim> shape = {batch_};
+    for (size_t i = 0; i < n; ++i) {
+      const auto t = static_cast<int64_t>(1 + i), r = t + static_cast<int64_t>(n + 1);
+      perm.insert(perm.end(), {t, r});
+      shape.push_back(axes_[i].places() * axes_[i].stride);
+    }
+    perm.insert(perm.end(), {static_cast<int64_t>(n + 1), static_cast<int64_t>(2 * n + 2)});
+    shape.push_back(filters_ * groups_);
+    const bool moves = std::ranges::any_of(axes_, [](const auto& axis) { return axis.stride > 1; });
+    return reshaped(builder(), moves ? transposed(phases, perm) : phases, shape);
+  }
+
+  // The places of the result.
+  Operand cropped(const Operand& y) {
+    const auto& dims = known_tensor(y)->dims;
+    std::vector<Dim> starts = {0}, sizes = {batch_};
+    for (const SpatialAxis& axis : axes_) {
+      starts.emplace_back(axis.start);
+      sizes.push_back(axis.size);
+    }
+    starts.emplace_back(0);
+    sizes.push_back(filters_ * groups_);
+    if (std::ranges::equal(dims, sizes, proves_equal)) return y;
+    return make(op::slice, {y}, {{"starts", attr_dims(starts)}, {"sizes", attr_dims(sizes)}});
   }
 
   // All phases of the axes that aren't chosen yet, of the chosen classes of the others.

@@ -10,7 +10,8 @@
 // Phases with as many q are filters of one convolution, whose channels then spread over the places
 // (a pixel shuffle). If s doesn't divide k, there are two such classes along an axis, so that no
 // zeros are added to the weights: infinity times them would be NaN. A class without q, where k < s,
-// is the bias alone. The multiplications are those of the definition, and those with padding.
+// is the bias alone. Convolutions of each channel for itself have a class for each phase. The
+// multiplications are those of the definition, and those with padding.
 //
 // An axis with stride 1 is one phase, and may have a dilation. Axes with both stay as they are, and
 // so do symbolic kernel sizes and pads.
