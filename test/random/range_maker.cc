@@ -92,7 +92,8 @@ Operand RangeMaker::shaken(const Operand& x) {
 }
 
 Operand RangeMaker::op(std::string_view name, std::vector<Operand> args, const Attrs& how) {
-  static constexpr auto kSums = {"matmul", "conv", "reduce_sum", "reduce_mean", "avg_pool"};
+  static constexpr auto kSums = {"matmul",     "conv",        "conv_transpose",
+                                 "reduce_sum", "reduce_mean", "avg_pool"};
   if (shakes_ && std::ranges::find(kSums, name) != kSums.end()) {
     std::vector<Operand> sizes;
     for (Operand& arg : args) arg = shaken(arg);

@@ -105,6 +105,7 @@ class RangeMaker {
   void curved();
   void clipped();
   void convolve();
+  void transpose_convolve();
   void product();
   void attention();
   void normalise();

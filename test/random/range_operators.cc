@@ -14,11 +14,13 @@ using namespace graph;  // NOLINT: this file uses only graph IR
 void RangeMaker::step() {
   using Step = std::pair<int, void (RangeMaker::*)()>;
   static constexpr Step kSteps[] = {
-      {2, &RangeMaker::factor},    {1, &RangeMaker::term},      {1, &RangeMaker::batch_norm},
-      {1, &RangeMaker::bounded},   {3, &RangeMaker::convolve},  {1, &RangeMaker::product},
-      {1, &RangeMaker::attention}, {1, &RangeMaker::normalise}, {1, &RangeMaker::join},
-      {1, &RangeMaker::reduce},    {1, &RangeMaker::curved},    {1, &RangeMaker::pool},
-      {1, &RangeMaker::clipped}};
+      {2, &RangeMaker::factor},     {1, &RangeMaker::term},
+      {1, &RangeMaker::batch_norm}, {1, &RangeMaker::bounded},
+      {3, &RangeMaker::convolve},   {1, &RangeMaker::product},
+      {1, &RangeMaker::attention},  {1, &RangeMaker::normalise},
+      {1, &RangeMaker::join},       {1, &RangeMaker::reduce},
+      {1, &RangeMaker::curved},     {1, &RangeMaker::pool},
+      {1, &RangeMaker::clipped},    {2, &RangeMaker::transpose_convolve}};
   static constexpr Step kQuantisedSteps[] = {
       {3, &RangeMaker::convolve},         {3, &RangeMaker::product}, {2, &RangeMaker::quantise},
       {4, &RangeMaker::move_quantised},   {1, &RangeMaker::join},    {1, &RangeMaker::clipped},
@@ -149,6 +151,48 @@ void RangeMaker::convolve() {
   const int64_t next = r_.between(0, 2);
   if (quantises_ && next > 0) return quantise(Value(values_.back()));
   if (next > 0) normalise_batch(Value(values_.back()));
+}
+
+void RangeMaker::transpose_convolve() {
+  const Value v = pick();
+  const size_t spatial = v.shape.size() - 2;
+  const int64_t groups = v.shape[1] % 2 == 0 ? r_.between(1, 2) : 1, filters = r_.between(1, 2);
+  Shape shape = {v.shape[0], filters * groups}, w = {v.shape[1], filters};
+  std::vector<int64_t> strides, dilations, extra;
+  std::vector<Dim> begin, end;
+  double terms = static_cast<double>(v.shape[1] / groups);
+  for (size_t i = 0; i < spatial; ++i) {
+    const int64_t kernel = r_.between(1, 4), in = v.shape[i + 2];
+    strides.push_back(r_.between(1, 3));
+    dilations.push_back(r_.between(0, 3) == 0 ? 2 : 1);
+    extra.push_back(r_.between(0, 3) == 0 ? r_.between(0, 2) : 0);
+    const int64_t whole = (in - 1) * strides[i] + (kernel - 1) * dilations[i] + 1 + extra[i];
+    const int64_t before = r_.between(0, std::min<int64_t>(whole - 1, 3)),
+                  after = r_.between(0, std::min<int64_t>(whole - 1 - before, 3));
+    begin.emplace_back(before);
+    end.emplace_back(after);
+    w.push_back(kernel);
+    shape.push_back(whole - before - after);
+    terms *= static_cast<double>(kernel);
+  }
+  // Later operators would take too long.
+  if (v.bound * terms > kGreatest || count_of(shape) > 1000) return;
+  begin.insert(begin.end(), end.begin(), end.end());
+  const Tensor by = numbers(w, v.bound * terms);
+  double bound = v.bound * terms * bound_of(by);
+  Operand inside;
+  if (r_.coin()) {
+    const Tensor added = numbers({shape[1]}, 1);
+    inside = constant(added);
+    bound += bound_of(added);
+  }
+  const Operand y = op("conv_transpose", {v.x, constant(by), inside},
+                       attrs({{"strides", attr_ints(strides)},
+                              {"pads", attr_dims(begin)},
+                              {"dilations", attr_ints(dilations)},
+                              {"output_padding", attr_ints(extra)},
+                              {"groups", Any(groups)}}));
+  put(y, shape, bound);
 }
 
 void RangeMaker::product() {
