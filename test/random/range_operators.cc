@@ -160,7 +160,8 @@ void RangeMaker::transpose_convolve() {
   Shape shape = {v.shape[0], filters * groups}, w = {v.shape[1], filters};
   std::vector<int64_t> strides, dilations, extra;
   std::vector<Dim> begin, end;
-  double terms = static_cast<double>(v.shape[1] / groups);
+  const int64_t channels = v.shape[1] / groups;
+  auto terms = static_cast<double>(channels);
   for (size_t i = 0; i < spatial; ++i) {
     const int64_t kernel = r_.between(1, 4), in = v.shape[i + 2];
     strides.push_back(r_.between(1, 3));

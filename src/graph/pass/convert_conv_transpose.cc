@@ -117,7 +117,7 @@ class Converter : public Rewriter {
     if (is_depthwise()) separate();
     const Operand w = spread_weights();
     std::vector<PhaseClass> chosen;
-    const Operand y = cropped(spread(joined(x, w, &chosen)));
+    Operand y = cropped(spread(joined(x, w, &chosen)));
     if (last_) return y;
     std::vector<int64_t> to_first = {0, static_cast<int64_t>(n + 1)};
     for (size_t i = 1; i <= n; ++i) to_first.push_back(static_cast<int64_t>(i));
