@@ -1,8 +1,6 @@
 #include "loop/expr.h"
 
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "loop/scalar.h"
 #include "loop/scalar_ops.h"
@@ -92,17 +90,10 @@ ExprRef fold_dims(BinaryOp op, const Dim& a, const Dim& b) {
   }
 }
 
-// Whether evaluating `e` can't fail, as far as a bounded search tells.
+// Whether evaluating `e` can't fail; false if it is too large to be looked through each time.
 bool cannot_fail(const ExprRef& e) {
-  constexpr size_t kMostNodes = 64;
-  std::vector<const Expr*> found = {e.get()};  // each node once
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (can_fail(*found[i]) || found.size() > kMostNodes) return false;
-    for_operands(*found[i], [&](const ExprRef& operand) {
-      if (std::ranges::find(found, operand.get()) == found.end()) found.push_back(operand.get());
-    });
-  }
-  return true;
+  constexpr int64_t kMostNodes = 64;
+  return count_nodes(e, kMostNodes) < kMostNodes && !any_can_fail(e);
 }
 
 // Identities that hold for every value, including NaN, infinities and -0. None drops an operand

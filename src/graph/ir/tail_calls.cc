@@ -78,10 +78,9 @@ class HostFunctions {
   }
 
   bool may_enter(const Call& call, const TypeRef& result) {
-    const auto of_unknown = [](const TypeRef& type) { return mentions_any_type_var(type); };
-    return functions_.any(result) || of_unknown(result) ||
+    return functions_.any(result) || mentions_any_type_var(result) ||
            std::ranges::any_of(call.args, [&](const Operand& arg) {
-             return arg && (takers_.any(type_of(arg)) || of_unknown(type_of(arg)));
+             return arg && (takers_.any(type_of(arg)) || mentions_any_type_var(type_of(arg)));
            });
   }
 

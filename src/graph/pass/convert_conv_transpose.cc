@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "graph/ir/permutation.h"
 #include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
@@ -104,7 +105,10 @@ class Converter : public Rewriter {
   Operand convolved() {
     const size_t n = axes_.size();
     Operand x = x_;
-    if (!last_) x = transposed(x, order(0, 2, n, {1}));
+    std::vector<int64_t> to_last = {0};
+    for (size_t i = 0; i < n; ++i) to_last.push_back(static_cast<int64_t>(2 + i));
+    to_last.push_back(1);
+    if (!last_) x = transposed(x, to_last);
     // A convolution requires a place, which an axis of any size may not have.
     is_product_ = groups_ == 1 && std::ranges::all_of(axes_, [](const SpatialAxis& axis) {
                     return axis.classes[0].taps == 1 && axis.after == 0 && axis.skipped == 0;
@@ -117,11 +121,8 @@ class Converter : public Rewriter {
     if (is_depthwise()) separate();
     const Operand w = spread_weights();
     std::vector<PhaseClass> chosen;
-    Operand y = cropped(spread(joined(x, w, &chosen)));
-    if (last_) return y;
-    std::vector<int64_t> to_first = {0, static_cast<int64_t>(n + 1)};
-    for (size_t i = 1; i <= n; ++i) to_first.push_back(static_cast<int64_t>(i));
-    return transposed(y, to_first);
+    const Operand y = cropped(spread(joined(x, w, &chosen)));
+    return last_ ? y : transposed(y, inverse_permutation(to_last));
   }
 
   bool is_depthwise() const {
@@ -300,15 +301,6 @@ class Converter : public Rewriter {
   }
 
   // ---- calls ----
-
-  // The permutation that starts with `first`, has n axes from `from`, then the rest.
-  static std::vector<int64_t> order(int64_t first, int64_t from, size_t n,
-                                    std::initializer_list<int64_t> rest) {
-    std::vector<int64_t> perm = {first};
-    for (size_t i = 0; i < n; ++i) perm.push_back(from + static_cast<int64_t>(i));
-    perm.insert(perm.end(), rest);
-    return perm;
-  }
 
   Operand transposed(const Operand& x, const std::vector<int64_t>& perm) {
     return make(op::transpose, {x}, {{"perm", attr_ints(perm)}});
