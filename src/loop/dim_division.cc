@@ -2,13 +2,12 @@
 // results that bounds determine become constants.
 #include "loop/dim_terms.h"
 #include "support/error.h"
+#include "support/rounding.h"
 #include "support/text.h"
 
 namespace tenon {
 
 using dim_terms::common_divisor;
-using dim_terms::floor_quotient;
-using dim_terms::floor_remainder;
 using dim_terms::make_node;
 using dim_terms::Term;
 using dim_terms::Terms;

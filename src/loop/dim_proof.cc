@@ -7,10 +7,10 @@
 #include "loop/dim_terms.h"
 #include "loop/symbol_set.h"
 #include "support/error.h"
+#include "support/rounding.h"
 
 namespace tenon {
 
-using dim_terms::floor_quotient;
 
 namespace {
 

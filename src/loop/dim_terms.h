@@ -30,19 +30,6 @@ void complete_node(DimNode* node);
 // Throws a Usage error: a size overflows 64 bits in `what`.
 [[noreturn]] void overflow(const char* what);
 
-// a / b rounded towards minus infinity; b must not be 0, and the quotient must fit.
-inline int64_t floor_quotient(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return q - ((a % b != 0) && ((a < 0) != (b < 0)));
-}
-
-// The remainder of that division, with the divisor's sign. b must not be 0, nor -1 if a is
-// INT64_MIN.
-inline int64_t floor_remainder(int64_t a, int64_t b) {
-  int64_t r = a % b;
-  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
-}
-
 // The greatest common divisor, which is positive unless both are 0; 2^62 instead of 2^63.
 inline int64_t common_divisor(int64_t a, int64_t b) {
   auto magnitude = [](int64_t v) {

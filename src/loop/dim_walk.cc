@@ -4,12 +4,11 @@
 #include "loop/dim_terms.h"
 #include "loop/symbol_set.h"
 #include "support/error.h"
+#include "support/rounding.h"
 #include "support/text.h"
 
 namespace tenon {
 
-using dim_terms::floor_quotient;
-using dim_terms::floor_remainder;
 using dim_terms::Terms;
 
 namespace {

@@ -150,9 +150,9 @@ llvm::Value* ExpressionWriter::first_lane(const loop::Expr& e) {
 MemoryWriter::Address ExpressionWriter::address(const loop::Buffer& buffer,
                                                 const Array<loop::ExprRef>& indices) {
   const bool flat = indices.size() == 1 && buffer.shape.size() != 1;
-  std::vector<std::optional<int64_t>> strides;
-  for (const loop::ExprRef& index : indices) strides.push_back(facts_.lane_stride(*index));
-  return memory_.address(buffer, strides, [&](size_t k, bool per_lane) {
+  std::vector<const LaneOffsets*> lanes;
+  for (const loop::ExprRef& index : indices) lanes.push_back(facts_.lane_offsets(*index));
+  return memory_.address(buffer, lanes, [&](size_t k, bool per_lane) {
     if (f_.kernel.in_bounds)
       return per_lane ? f_.broadcast(value(*indices[k])) : first_lane(*indices[k]);
     // Use the value that was checked: evaluated again, it could differ.
@@ -195,6 +195,10 @@ Value ExpressionWriter::select(const loop::Select& e) {
   Value condition = value(*e.condition);
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition.v))
     return value(known->isOne() ? *e.if_true : *e.if_false);
+  if (auto* known = llvm::dyn_cast<llvm::Constant>(condition.v); known && condition.lanes) {
+    if (known->isAllOnesValue()) return value(*e.if_true);
+    if (known->isNullValue()) return value(*e.if_false);
+  }
   if (condition.lanes) return select_by_lane(e, condition.v);
   if (facts_.can_fail(*e.if_true) || facts_.can_fail(*e.if_false))
     return select_by_branch(e, condition.v);

@@ -1,9 +1,11 @@
 #include "codegen/llvm/facts.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "loop/scalar_ops.h"
 #include "loop/walk.h"
+#include "support/rounding.h"
 
 namespace tenon::codegen {
 
@@ -15,6 +17,59 @@ using loop::StmtKind;
 namespace {
 
 constexpr int64_t kMaxLanes = 64;
+constexpr int64_t kModerate = 1 << 24;  // keeps sums and products of two from overflowing
+
+bool is_moderate(const LaneOffsets& offsets) {
+  return std::ranges::all_of(offsets, [](int64_t v) { return v > -kModerate && v < kModerate; });
+}
+
+// Nothing is known of an integer whose numbers would become large.
+Congruence congruent(int64_t modulus, int64_t remainder) {
+  if (modulus != 0) remainder = floor_remainder(remainder, modulus);
+  if (!is_moderate({modulus, remainder})) return {};
+  return {modulus, remainder};
+}
+
+Congruence combined(BinaryOp op, const Congruence& a, const Congruence& b) {
+  switch (op) {
+    case BinaryOp::kAdd:
+      return congruent(std::gcd(a.modulus, b.modulus), a.remainder + b.remainder);
+    case BinaryOp::kSub:
+      return congruent(std::gcd(a.modulus, b.modulus), a.remainder - b.remainder);
+    case BinaryOp::kMul:
+      return congruent(std::gcd(std::gcd(a.modulus * b.modulus, a.modulus * b.remainder),
+                                b.modulus * a.remainder),
+                       a.remainder * b.remainder);
+    case BinaryOp::kFloorDiv:
+      if (b.modulus != 0 || b.remainder <= 0 || a.modulus % b.remainder != 0) return {};
+      return congruent(a.modulus / b.remainder, floor_quotient(a.remainder, b.remainder));
+    case BinaryOp::kMod:
+      if (b.modulus != 0 || b.remainder <= 0) return {};
+      return congruent(a.modulus % b.remainder == 0 ? 0 : std::gcd(a.modulus, b.remainder),
+                       floor_remainder(a.remainder, b.remainder));
+    default:
+      return {};
+  }
+}
+
+// The quotients or remainders of integers by a period: what the first lane's place within its
+// period leaves in no doubt. If the integers may wrap, so may they from one period to the next.
+std::optional<LaneOffsets> within_periods(const LaneOffsets& offsets, const Congruence& first,
+                                          int64_t period, bool is_remainder, bool may_wrap) {
+  // The first lane is at `place` plus a multiple of `step` within its period.
+  const int64_t step = std::gcd(first.modulus, period);
+  const int64_t place = floor_remainder(first.remainder, step);
+  LaneOffsets found;
+  for (const int64_t offset : offsets) {
+    const int64_t at = place + offset;
+    // Unless the step is a whole period, only what is in the same step as the first lane is
+    // certainly in the same period.
+    const int64_t steps = floor_quotient(at, step);
+    if (steps != 0 && (step != period || may_wrap)) return std::nullopt;
+    found.push_back(is_remainder ? at - steps * step - place : steps);
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -56,7 +111,7 @@ void Facts::define(const loop::Var& var, Definition definition) {
   it->second = definition;
   nonnegative_.clear();
   varies_.clear();
-  lane_strides_.clear();
+  lane_offsets_.clear();
 }
 
 const loop::Expr* Facts::let_value(const loop::Var& var) const {
@@ -71,7 +126,7 @@ void Facts::enter(const VectorLoop& loop) {
 void Facts::leave() {
   vector_ = {};
   varies_.clear();
-  lane_strides_.clear();
+  lane_offsets_.clear();
 }
 
 bool Facts::varies(const loop::Expr& e) {
@@ -167,76 +222,84 @@ bool Facts::find_nonnegative(const loop::Expr& e) {
 }
 
 // Looks only a few levels deep, which suffices for index arithmetic.
-int64_t Facts::first_lane_multiple(const loop::Expr& e, int levels) {
-  if (levels == 0) return 1;
-  constexpr int64_t kAny = int64_t{1} << 30;
-  auto gcd = [](int64_t a, int64_t b) {
-    while (b != 0) std::swap(a %= b, b);
-    return a;
-  };
-  if (auto v = loop::known_int(e))
-    return *v == 0 ? kAny : gcd(kAny, *v < 0 && *v != INT64_MIN ? -*v : *v);
+Congruence Facts::first_lane(const loop::Expr& e, int levels) {
+  if (levels == 0) return {};
+  if (auto v = loop::known_int(e)) return congruent(0, *v);
   if (e.kind == ExprKind::kVar) {
     const auto& var = static_cast<const loop::Var&>(e);
-    if (&var == vector_.var) return vector_.begin_multiple;
+    if (&var == vector_.var) return vector_.begin;
     const loop::Expr* value = let_value(var);
-    return value != nullptr ? first_lane_multiple(*value, levels - 1) : 1;
+    return value != nullptr ? first_lane(*value, levels - 1) : Congruence{};
   }
-  if (e.kind != ExprKind::kBinary) return 1;
-  const auto& b = static_cast<const loop::Binary&>(e);
-  if (b.op == BinaryOp::kAdd || b.op == BinaryOp::kSub)
-    return gcd(first_lane_multiple(*b.a, levels - 1), first_lane_multiple(*b.b, levels - 1));
-  if (b.op == BinaryOp::kMul) {
-    int64_t product = first_lane_multiple(*b.a, levels - 1);
-    int64_t other = first_lane_multiple(*b.b, levels - 1);
-    return other >= kAny / product ? kAny : product * other;
+  if (e.kind != ExprKind::kBinary || e.dtype != i64) return {};
+  const auto& operation = static_cast<const loop::Binary&>(e);
+  const Congruence found = combined(operation.op, first_lane(*operation.a, levels - 1),
+                                    first_lane(*operation.b, levels - 1));
+  // Powers of two divide where an integer wraps; nothing else is left then.
+  const bool may_wrap = !in_bounds_ && found.modulus != 0;
+  return may_wrap ? congruent(found.modulus & -found.modulus, found.remainder) : found;
+}
+
+std::optional<int64_t> stride_of(const LaneOffsets& offsets) {
+  const int64_t stride = offsets.size() > 1 ? offsets[1] : 0;
+  for (size_t lane = 0; lane < offsets.size(); ++lane) {
+    if (offsets[lane] != static_cast<int64_t>(lane) * stride) return std::nullopt;
   }
-  return 1;
+  return stride;
 }
 
 std::optional<int64_t> Facts::lane_stride(const loop::Expr& e) {
-  if (!varies(e)) return 0;
-  auto it = lane_strides_.find(&e);
-  if (it != lane_strides_.end()) return it->second;
-  const auto result = find_lane_stride(e);
-  lane_strides_[&e] = result;
-  return result;
+  const LaneOffsets* const offsets = lane_offsets(e);
+  return offsets != nullptr ? stride_of(*offsets) : std::nullopt;
 }
 
-std::optional<int64_t> Facts::find_lane_stride(const loop::Expr& e) {
+const LaneOffsets* Facts::lane_offsets(const loop::Expr& e) {
+  if (!varies(e)) return &no_offsets_;
+  auto it = lane_offsets_.find(&e);
+  if (it == lane_offsets_.end()) it = lane_offsets_.emplace(&e, find_lane_offsets(e)).first;
+  return it->second ? &*it->second : nullptr;
+}
+
+std::optional<LaneOffsets> Facts::find_lane_offsets(const loop::Expr& e) {
   if (e.kind == ExprKind::kVar) {
     const auto& var = static_cast<const loop::Var&>(e);
-    if (&var == vector_.var) return 1;
+    LaneOffsets offsets(vector_.width);
+    std::iota(offsets.begin(), offsets.end(), 0);
+    if (&var == vector_.var) return offsets;
     const loop::Expr* value = let_value(var);
-    return value != nullptr ? lane_stride(*value) : std::nullopt;
+    const LaneOffsets* const known = value != nullptr ? lane_offsets(*value) : nullptr;
+    return known != nullptr ? std::optional(*known) : std::nullopt;
   }
   if (e.kind != ExprKind::kBinary || e.dtype != i64) return std::nullopt;
   const auto& b = static_cast<const loop::Binary&>(e);
-  auto left = lane_stride(*b.a), right = lane_stride(*b.b);
-  if (!left || !right) return std::nullopt;
-  auto small = [](int64_t v) { return v > -(1 << 24) && v < (1 << 24); };
-  if (!small(*left) || !small(*right)) return std::nullopt;
+  const LaneOffsets *const left = lane_offsets(*b.a), *const right = lane_offsets(*b.b);
+  if (left == nullptr || right == nullptr) return std::nullopt;
+  if (!is_moderate(*left) || !is_moderate(*right)) return std::nullopt;
+  const auto combined = [&](const auto& combine) {
+    LaneOffsets offsets(vector_.width);
+    for (size_t lane = 0; lane < offsets.size(); ++lane) {
+      offsets[lane] =
+          combine(left->empty() ? 0 : (*left)[lane], right->empty() ? 0 : (*right)[lane]);
+    }
+    return offsets;
+  };
   switch (b.op) {
     case BinaryOp::kAdd:
-      return *left + *right;
+      return combined([](int64_t x, int64_t y) { return x + y; });
     case BinaryOp::kSub:
-      return *left - *right;
+      return combined([](int64_t x, int64_t y) { return x - y; });
     case BinaryOp::kMul: {
-      auto factor = loop::known_int(*b.b);
-      if (*right == 0 && factor && small(*factor)) return *left * *factor;
-      factor = loop::known_int(*b.a);
-      if (*left == 0 && factor && small(*factor)) return *right * *factor;
-      return std::nullopt;
+      const auto factor = loop::known_int(varies(*b.b) ? *b.a : *b.b);
+      if (!factor || !is_moderate({*factor})) return std::nullopt;
+      return combined([&](int64_t x, int64_t y) { return (x + y) * *factor; });  // one is 0
     }
-    // All lanes lie within one period if lane 0 is at a multiple of the width.
     case BinaryOp::kFloorDiv:
-    case BinaryOp::kMod: {
-      auto period = loop::known_int(*b.b);
-      if (!period || *period <= 0 || *left != 1 || *period % vector_.width != 0 ||
-          first_lane_multiple(*b.a) % vector_.width != 0)
-        return std::nullopt;
-      return b.op == BinaryOp::kMod ? 1 : 0;
-    }
+    case BinaryOp::kMod:
+      if (const auto period = loop::known_int(*b.b); period && *period > 0) {
+        return within_periods(*left, first_lane(*b.a), *period, b.op == BinaryOp::kMod,
+                              !in_bounds_);
+      }
+      return std::nullopt;
     default:
       return std::nullopt;
   }

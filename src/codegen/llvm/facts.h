@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "loop/kernel.h"
 
@@ -13,11 +14,22 @@ namespace tenon::codegen {
 // The number of lanes for a vector loop; nullopt unless its extent is a power of two up to 64.
 std::optional<unsigned> vector_width(const loop::For& loop);
 
+// What is known of an integer: it is `remainder` plus a multiple of `modulus`; of modulus 0, it is
+// `remainder`. 0 <= remainder < modulus unless the modulus is 0.
+struct Congruence {
+  int64_t modulus = 1, remainder = 0;
+};
+
 struct VectorLoop {
   const loop::Var* var = nullptr;
   unsigned width = 1;
-  int64_t begin_multiple = 1;  // divides the value of `var` in lane 0
+  Congruence begin;  // of `var` in lane 0
 };
+
+// How far an integer in each lane is from that in lane 0.
+using LaneOffsets = std::vector<int64_t>;
+// The difference between adjacent lanes, if that is the same for all.
+std::optional<int64_t> stride_of(const LaneOffsets& offsets);
 
 class Facts {
  public:
@@ -39,14 +51,16 @@ class Facts {
   // Whether it is certainly an integer >= 0. For sums and products this is known only in kernels
   // that are in bounds, whose index arithmetic doesn't overflow; elsewhere they may wrap.
   bool nonnegative(const loop::Expr& e);
-  // A divisor of the value; in a vector loop, of its value in lane 0.
-  int64_t first_lane_multiple(const loop::Expr& e) { return first_lane_multiple(e, 8); }
+  // Of the value; in a vector loop, of its value in lane 0.
+  Congruence first_lane(const loop::Expr& e) { return first_lane(e, 8); }
 
-  // Between these two calls, the three queries below refer to this vector loop.
+  // Between these two calls, the queries below refer to this vector loop.
   void enter(const VectorLoop& loop);
   void leave();
   // Whether the value may differ between lanes; false outside vector loops.
   bool varies(const loop::Expr& e);
+  // Null if they aren't known constants.
+  const LaneOffsets* lane_offsets(const loop::Expr& e);
   // The difference between adjacent lanes if it is a known constant; 0 if the value doesn't vary.
   std::optional<int64_t> lane_stride(const loop::Expr& e);
   // Whether the loop may run all lanes at once: no two lanes access the same element, and control
@@ -64,8 +78,8 @@ class Facts {
   const loop::Expr* let_value(const loop::Var& var) const;  // null for a loop variable
   bool is_size(const loop::Expr& e);                        // consists only of literals and sizes
   bool find_nonnegative(const loop::Expr& e);
-  std::optional<int64_t> find_lane_stride(const loop::Expr& e);
-  int64_t first_lane_multiple(const loop::Expr& e, int levels);
+  std::optional<LaneOffsets> find_lane_offsets(const loop::Expr& e);
+  Congruence first_lane(const loop::Expr& e, int levels);
   bool can_vectorise(const loop::Stmt& s, bool masked);
 
   const bool in_bounds_;
@@ -76,7 +90,8 @@ class Facts {
 
   VectorLoop vector_;
   std::unordered_map<const loop::Expr*, bool> varies_;
-  std::unordered_map<const loop::Expr*, std::optional<int64_t>> lane_strides_;
+  LaneOffsets no_offsets_;  // of what doesn't vary
+  std::unordered_map<const loop::Expr*, std::optional<LaneOffsets>> lane_offsets_;
 };
 
 }  // namespace tenon::codegen

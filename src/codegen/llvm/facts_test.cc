@@ -74,22 +74,57 @@ TEST(Facts, StridesBetweenLanes) {
   Facts facts(*k);
   auto i = var("i", i64), v = var("v", i64);
   const ExprRef tripled = index(2) + i * index(3), within = binary(BinaryOp::kMod, i, index(16)),
-                across = binary(BinaryOp::kFloorDiv, i, index(6)), square = i * i;
+                square = i * i;
   const StmtRef named = let(v, tripled, put(y, {v}, v));
   EXPECT_FALSE(facts.varies(*i)) << "outside vector loops";
   facts.define(static_cast<const Let&>(*named));
   for (int64_t multiple : {8, 1}) {
-    facts.enter({i.get(), 8, multiple});
+    facts.enter({i.get(), 8, {multiple, 0}});
     EXPECT_EQ(facts.lane_stride(*index(7)), 0);
     EXPECT_EQ(facts.lane_stride(*i), 1);
     EXPECT_EQ(facts.lane_stride(*tripled), 3);
     EXPECT_EQ(facts.lane_stride(*v), 3);
     EXPECT_EQ(facts.lane_stride(*square), std::nullopt);
-    EXPECT_EQ(facts.lane_stride(*across), std::nullopt) << "6 is no multiple of 8 lanes";
     // Lanes 0 to 7 are within one period of 16 only if lane 0 is at a multiple of 8.
     EXPECT_EQ(facts.lane_stride(*within), multiple == 8 ? std::optional<int64_t>(1) : std::nullopt);
     facts.leave();
   }
+}
+
+TEST(Facts, OffsetsOfLanesWithinPeriods) {
+  auto i = var("i", i64);
+  const auto found = [&](const ExprRef& e, const Congruence& begin, bool in_bounds) {
+    auto kernel = make<Kernel>(*empty_kernel());
+    kernel->in_bounds = in_bounds;
+    Facts facts(*kernel);
+    facts.enter({i.get(), 4, begin});
+    const LaneOffsets* const offsets = facts.lane_offsets(*e);
+    return offsets ? std::optional(*offsets) : std::nullopt;
+  };
+  using Offsets = std::optional<LaneOffsets>;
+  const auto quotient = [](const ExprRef& e, int64_t by) {
+    return binary(BinaryOp::kFloorDiv, e, index(by));
+  };
+  const auto remainder = [](const ExprRef& e, int64_t by) {
+    return binary(BinaryOp::kMod, e, index(by));
+  };
+  EXPECT_EQ(found(quotient(i, 2), {4, 0}, true), Offsets({0, 0, 1, 1}));
+  EXPECT_EQ(found(quotient(i, 2), {4, 1}, true), Offsets({0, 1, 1, 2}));
+  EXPECT_EQ(found(quotient(i - index(1), 2), {4, 0}, true), Offsets({0, 1, 1, 2}));
+  EXPECT_EQ(found(quotient(i, 2), {5, 0}, true), std::nullopt) << "even or odd";
+  EXPECT_EQ(found(quotient(i * index(2), 3), {12, 8}, true), Offsets({0, 1, 1, 2}));
+  EXPECT_EQ(found(remainder(i, 3), {3, 2}, true), Offsets({0, -2, -1, 0}));
+  EXPECT_EQ(found(remainder(quotient(i, 2), 2), {4, 2}, true), Offsets({0, 0, -1, -1}));
+  EXPECT_EQ(found(quotient(remainder(i, 6), 2), {6, 3}, true), Offsets({0, 1, 1, -1}));
+  EXPECT_EQ(found(remainder(quotient(remainder(i, 12), 4), 2), {12, 4}, true),
+            Offsets({0, 0, 0, 0}));
+  EXPECT_EQ(found(quotient(i, 8), {4, 0}, true), Offsets({0, 0, 0, 0}));
+  EXPECT_EQ(found(quotient(i, 8), {2, 0}, true), std::nullopt) << "may begin with 6";
+  EXPECT_EQ(found(quotient(index(3) - i, 2), {0, 6}, true), Offsets({0, 0, -1, -1}));
+  // Integers that may wrap are certain only within a power of two.
+  EXPECT_EQ(found(quotient(i, 2), {4, 0}, false), std::nullopt);
+  EXPECT_EQ(found(quotient(i, 8), {4, 0}, false), Offsets({0, 0, 0, 0}));
+  EXPECT_EQ(found(quotient(i + index(3), 12), {12, 0}, false), std::nullopt);
 }
 
 TEST(Facts, ScratchHasAValuePerLaneOfItsVectorLoop) {

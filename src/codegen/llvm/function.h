@@ -28,7 +28,7 @@ struct Value {
 
 struct Variable {
   Value value;
-  // The value in lane 0, for a variable whose lanes have a known stride.
+  // The value in lane 0, for a variable whose lanes have known offsets.
   llvm::Value* first_lane = nullptr;
 };
 

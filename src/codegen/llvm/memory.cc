@@ -1,8 +1,12 @@
 #include "codegen/llvm/memory.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "codegen/llvm/element.h"
 #include "loop/scalar_ops.h"
 #include "support/error.h"
+#include "support/rounding.h"
 
 namespace tenon::codegen {
 
@@ -10,17 +14,35 @@ namespace {
 
 // In elements. Multiples of larger ones could overflow; lanes that far apart are addressed one by
 // one.
-constexpr int64_t kMaxStride = int64_t{1} << 40;
+constexpr int64_t kFarthest = int64_t{1} << 40;
+// Vectors from which the elements of lanes near each other are picked. More would cost as much as
+// reading them one by one.
+constexpr int64_t kMostPieces = 4;
+
+// Adds `offsets` times `scale` to `sum`. False if one is too far away.
+bool add_scaled(const LaneOffsets& offsets, int64_t scale, LaneOffsets* sum) {
+  if (offsets.empty()) return true;
+  sum->resize(offsets.size());
+  for (size_t lane = 0; lane < offsets.size(); ++lane) {
+    int64_t& total = (*sum)[lane];
+    int64_t step = 0;
+    if (__builtin_mul_overflow(offsets[lane], scale, &step) ||
+        __builtin_add_overflow(total, step, &total) || total > kFarthest || total < -kFarthest) {
+      return false;
+    }
+  }
+  return true;
+}
 
 }  // namespace
 
 // ---- addresses
 
 MemoryWriter::Address MemoryWriter::address(
-    const loop::Buffer& buffer, llvm::ArrayRef<std::optional<int64_t>> strides,
+    const loop::Buffer& buffer, llvm::ArrayRef<const LaneOffsets*> lanes,
     llvm::function_ref<llvm::Value*(size_t k, bool per_lane)> index) {
   const size_t rank = buffer.shape.size();
-  const size_t count = strides.size();
+  const size_t count = lanes.size();
   TENON_ASSERT(count == rank || count == 1, "kernel '", f_.kernel.name, "' reads buffer '",
                buffer.name, "' of rank ", rank, " with ", count, " indices");
   // The distance between the elements of an axis.
@@ -28,30 +50,24 @@ MemoryWriter::Address MemoryWriter::address(
   for (size_t k = count; k-- > 1;)
     scales[k - 1] = f_.entry.CreateMul(scales[k], f_.dim(buffer.shape[k]), "", true, true);
 
-  std::optional<int64_t> stride = 0;
-  for (size_t k = 0; k < count && stride; ++k) {
+  Address at{nullptr, LaneOffsets{}};
+  for (size_t k = 0; k < count && at.lanes; ++k) {
+    if (lanes[k] != nullptr && lanes[k]->empty()) continue;
     auto* scale = llvm::dyn_cast<llvm::ConstantInt>(scales[k]);
-    if (strides[k] == 0) continue;
-    int64_t step = 0, total = 0;
-    if (!strides[k] || !scale ||
-        __builtin_mul_overflow(*strides[k], scale->getSExtValue(), &step) ||
-        __builtin_add_overflow(*stride, step, &total) || total > kMaxStride ||
-        total < -kMaxStride) {
-      stride = std::nullopt;
-    } else {
-      stride = total;
+    if (lanes[k] == nullptr || scale == nullptr ||
+        !add_scaled(*lanes[k], scale->getSExtValue(), &*at.lanes)) {
+      at.lanes = std::nullopt;
     }
   }
-  llvm::Value* offset = nullptr;
   const bool fits = f_.kernel.in_bounds;  // otherwise, inactive lanes may overflow
   for (size_t k = 0; k < count; ++k) {
-    llvm::Value* position = index(k, !stride);
-    llvm::Value* scale = stride ? scales[k] : f_.all_lanes(scales[k]);
+    llvm::Value* position = index(k, !at.lanes);
+    llvm::Value* scale = at.lanes ? scales[k] : f_.all_lanes(scales[k]);
     llvm::Value* term = b_.CreateMul(position, scale, "", false, fits);
-    offset = offset ? b_.CreateAdd(offset, term, "", false, fits) : term;
+    at.offset = at.offset ? b_.CreateAdd(at.offset, term, "", false, fits) : term;
   }
-  if (offset == nullptr) offset = b_.getInt64(0);
-  return {offset, stride};
+  if (at.offset == nullptr) at.offset = b_.getInt64(0);
+  return at;
 }
 
 llvm::Value* MemoryWriter::extent(const loop::Buffer& buffer, int32_t axis) {
@@ -94,23 +110,29 @@ MemoryWriter::Elements MemoryWriter::elements(const loop::Buffer& buffer) const 
 MemoryWriter::Address MemoryWriter::of_lanes(const loop::Buffer& buffer, Address at) {
   const unsigned lanes = facts_.lanes_of(buffer);
   if (lanes == 1 || !f_.in_lanes()) return at;
-  if (at.stride) return {b_.CreateMul(at.offset, b_.getInt64(lanes)), *at.stride * lanes + 1};
+  if (at.lanes) {
+    LaneOffsets own(f_.lanes.width);
+    std::iota(own.begin(), own.end(), 0);
+    if (add_scaled(*at.lanes, lanes, &own))
+      return {b_.CreateMul(at.offset, b_.getInt64(lanes)), own};
+  }
   llvm::Value* lane = f_.lane_numbers();
-  return {b_.CreateAdd(b_.CreateMul(at.offset, f_.all_lanes(b_.getInt64(lanes))), lane), {}};
+  return {b_.CreateAdd(b_.CreateMul(every_lane(at), f_.all_lanes(b_.getInt64(lanes))), lane), {}};
 }
 
-// The offset in one lane, for a known stride.
+// The offset in one lane, for known lanes.
 llvm::Value* MemoryWriter::nth_lane(const Address& at, unsigned lane) {
-  return b_.CreateAdd(at.offset, b_.getInt64(static_cast<uint64_t>(*at.stride * lane)), "", false,
-                      true);
+  const int64_t distance = at.lanes->empty() ? 0 : (*at.lanes)[lane];
+  return b_.CreateAdd(at.offset, b_.getInt64(static_cast<uint64_t>(distance)), "", false, true);
 }
 
 // The offsets in all lanes, as a vector.
 llvm::Value* MemoryWriter::every_lane(const Address& at) {
-  if (!at.stride) return at.offset;
-  llvm::Value* stride = f_.all_lanes(b_.getInt64(static_cast<uint64_t>(*at.stride)));
-  llvm::Value* distance = b_.CreateMul(f_.lane_numbers(), stride);
-  return b_.CreateAdd(f_.all_lanes(at.offset), distance);
+  if (!at.lanes) return at.offset;
+  if (at.lanes->empty()) return f_.all_lanes(at.offset);
+  std::vector<llvm::Constant*> distances;
+  for (const int64_t d : *at.lanes) distances.push_back(b_.getInt64(static_cast<uint64_t>(d)));
+  return b_.CreateAdd(f_.all_lanes(at.offset), llvm::ConstantVector::get(distances));
 }
 
 llvm::Value* MemoryWriter::element(const Elements& e, llvm::Value* offset) {
@@ -138,7 +160,7 @@ Value MemoryWriter::load(const loop::Buffer& buffer, Address at) {
 }
 
 std::optional<Value> MemoryWriter::load_words(const loop::Buffer& buffer, const Address& at) {
-  if (facts_.lanes_of(buffer) > 1 || at.stride != loop::kBytesPerWord) return std::nullopt;
+  if (facts_.lanes_of(buffer) > 1 || at.stride() != loop::kBytesPerWord) return std::nullopt;
   const Elements e = elements(buffer);
   auto* words = llvm::FixedVectorType::get(b_.getInt32Ty(), f_.lanes.width);
   llvm::Value* const where = first_of_row(e, at.offset);
@@ -156,14 +178,15 @@ llvm::Value* MemoryWriter::load_one(const Elements& e, llvm::Value* offset) {
 llvm::Value* MemoryWriter::load_lanes(const Elements& e, const Address& at) {
   auto* vector = llvm::FixedVectorType::get(e.type, f_.lanes.width);
   llvm::Value* mask = f_.lanes.mask;
-  if (at.stride == 1) {
+  if (at.stride() == 1) {
     llvm::Value* where = first_of_row(e, at.offset);
     if (mask == nullptr) return read(b_.CreateAlignedLoad(vector, where, e.alignment), e.buffer);
     return read(
         b_.CreateMaskedLoad(vector, where, e.alignment, mask, llvm::Constant::getNullValue(vector)),
         e.buffer);
   }
-  if (at.stride && mask == nullptr) {
+  if (llvm::Value* const picked = at.lanes ? load_pieces(e, at) : nullptr) return picked;
+  if (at.lanes && mask == nullptr) {
     // Scalar loads cost as much as a gather and need no vectors of addresses.
     llvm::Value* result = llvm::PoisonValue::get(vector);
     for (unsigned lane = 0; lane < f_.lanes.width; ++lane)
@@ -174,6 +197,65 @@ llvm::Value* MemoryWriter::load_lanes(const Elements& e, const Address& at) {
       b_.CreateMaskedGather(vector, b_.CreateGEP(e.type, e.data, every_lane(at)), e.alignment, mask,
                             mask ? llvm::Constant::getNullValue(vector) : nullptr),
       e.buffer);
+}
+
+// Reads the elements from the first to the last of the active lanes', all of which are inside the
+// buffer, as a few vectors, and picks those of the lanes; inactive ones are 0. Null if that takes
+// too many, or if it isn't known which lanes are active.
+llvm::Value* MemoryWriter::load_pieces(const Elements& e, const Address& at) {
+  const auto active = active_lanes();
+  if (!active || active->empty()) return nullptr;
+  const auto offset_in = [&](size_t lane) { return at.lanes->empty() ? 0 : (*at.lanes)[lane]; };
+  int64_t least = offset_in(active->front()), greatest = least;
+  for (const size_t lane : *active) {
+    least = std::min(least, offset_in(lane));
+    greatest = std::max(greatest, offset_in(lane));
+  }
+  const int64_t span = greatest - least + 1;
+  int64_t size = f_.lanes.width;
+  while (size > span) size /= 2;
+  const int64_t count = ceil_div(span, size);
+  if (size < 2 || count > kMostPieces) return nullptr;
+  auto* vector = llvm::FixedVectorType::get(e.type, static_cast<unsigned>(size));
+  const size_t width = f_.lanes.width;
+  llvm::Value* picked = nullptr;
+  for (int64_t piece = 0; piece < count; ++piece) {
+    // The last ends with the greatest, so that nothing beyond is read.
+    const int64_t first = std::min(least + piece * size, greatest + 1 - size);
+    std::vector<int> from_piece(width, static_cast<int>(size)), merged(width);
+    std::iota(merged.begin(), merged.end(), 0);
+    bool any = false;
+    for (const size_t lane : *active) {
+      const int64_t offset = offset_in(lane);
+      if (std::min((offset - least) / size, count - 1) != piece) continue;
+      from_piece[lane] = static_cast<int>(offset - first);
+      merged[lane] = static_cast<int>(width + lane);
+      any = true;
+    }
+    if (!any) continue;
+    // In a kernel that isn't in bounds, the first lane's offset may have wrapped if it is inactive.
+    llvm::Value* const where =
+        element(e, b_.CreateAdd(at.offset, b_.getInt64(static_cast<uint64_t>(first)), "", false,
+                                f_.kernel.in_bounds));
+    llvm::Value* const elements = read(b_.CreateAlignedLoad(vector, where, e.alignment), e.buffer);
+    llvm::Value* const own =
+        b_.CreateShuffleVector(elements, llvm::Constant::getNullValue(vector), from_piece);
+    picked = picked ? b_.CreateShuffleVector(picked, own, merged) : own;
+  }
+  return picked;
+}
+
+// The active lanes, if they are known.
+std::optional<std::vector<size_t>> MemoryWriter::active_lanes() const {
+  const auto* const mask = llvm::dyn_cast_or_null<llvm::Constant>(f_.lanes.mask);
+  if (f_.lanes.mask != nullptr && mask == nullptr) return std::nullopt;
+  std::vector<size_t> active;
+  for (unsigned lane = 0; lane < f_.lanes.width; ++lane) {
+    const llvm::Constant* const bit = mask ? mask->getAggregateElement(lane) : nullptr;
+    if (mask != nullptr && bit == nullptr) return std::nullopt;
+    if (mask == nullptr || bit->isOneValue()) active.push_back(lane);
+  }
+  return active;
 }
 
 // Uninitialised scratch has no fixed value: a value computed from it could differ between its check
@@ -206,7 +288,7 @@ void MemoryWriter::store(const loop::Buffer& buffer, Address at, Value value) {
 
 void MemoryWriter::store_lanes(const Elements& e, const Address& at, llvm::Value* lanes) {
   llvm::Value* mask = f_.lanes.mask;
-  if (at.stride == 1) {
+  if (at.stride() == 1) {
     llvm::Value* where = first_of_row(e, at.offset);
     llvm::Instruction* store =
         mask
@@ -214,7 +296,7 @@ void MemoryWriter::store_lanes(const Elements& e, const Address& at, llvm::Value
             : b_.CreateAlignedStore(lanes, where, e.alignment);
     return alias_.annotate(store, e.buffer);
   }
-  if (at.stride && mask == nullptr) {
+  if (at.lanes && mask == nullptr) {
     for (unsigned lane = 0; lane < f_.lanes.width; ++lane) {
       llvm::Value* where = element(e, nth_lane(at, lane));
       alias_.annotate(

@@ -18,13 +18,16 @@ class MemoryWriter {
 
   // The position of an access, in elements from the buffer's first.
   struct Address {
-    llvm::Value* offset = nullptr;  // of lane 0 if `stride` is known; otherwise one per lane
-    std::optional<int64_t> stride;  // between adjacent lanes
+    llvm::Value* offset = nullptr;     // of lane 0 if `lanes` are known; otherwise one per lane
+    std::optional<LaneOffsets> lanes;  // empty if all are at the same place
+
+    std::optional<int64_t> stride() const { return lanes ? stride_of(*lanes) : std::nullopt; }
   };
-  // The address at indices whose strides between lanes are `strides`: one index per dimension, or a
-  // single index that counts elements in row-major order. `index(k, per_lane)` emits index k: as a
-  // vector if `per_lane`, otherwise as a scalar, the value in lane 0.
-  Address address(const loop::Buffer& buffer, llvm::ArrayRef<std::optional<int64_t>> strides,
+  // The address at indices whose lanes have the offsets `lanes`, null where those aren't known: one
+  // index per dimension, or a single index that counts elements in row-major order.
+  // `index(k, per_lane)` emits index k: as a vector if `per_lane`, otherwise as a scalar, the value
+  // in lane 0.
+  Address address(const loop::Buffer& buffer, llvm::ArrayRef<const LaneOffsets*> lanes,
                   llvm::function_ref<llvm::Value*(size_t k, bool per_lane)> index);
 
   // The size of an axis or, for axis -1, the number of elements.
@@ -51,7 +54,7 @@ class MemoryWriter {
     llvm::Align alignment;
   };
   Elements elements(const loop::Buffer& buffer) const;
-  bool is_one_element(const Address& at) const { return at.stride == 0 && !f_.lanes.mask; }
+  bool is_one_element(const Address& at) const { return at.stride() == 0 && !f_.lanes.mask; }
   Address of_lanes(const loop::Buffer& buffer, Address at);
   llvm::Value* nth_lane(const Address& at, unsigned lane);
   llvm::Value* every_lane(const Address& at);
@@ -60,6 +63,8 @@ class MemoryWriter {
 
   llvm::Value* load_one(const Elements& e, llvm::Value* offset);
   llvm::Value* load_lanes(const Elements& e, const Address& at);
+  llvm::Value* load_pieces(const Elements& e, const Address& at);
+  std::optional<std::vector<size_t>> active_lanes() const;
   void store_lanes(const Elements& e, const Address& at, llvm::Value* lanes);
   llvm::Value* read(llvm::Instruction* load, const loop::Buffer& buffer);
   int32_t argument_of(const loop::Buffer& buffer) const;

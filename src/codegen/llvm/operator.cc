@@ -306,6 +306,23 @@ Num OperatorWriter::saturated(Num x, DataType to) {
   return x.with(b_.CreateTrunc(whole, x.shape_of(register_type(f_.m, to))));
 }
 
+// Lanes of 32 or 64 bits. LLVM's saturating conversion converts them one by one.
+Num OperatorWriter::saturated_lanes(Num x, DataType to) {
+  const bool is_signed = to.is_signed_int();
+  const double least = is_signed ? -std::ldexp(1, to.bits - 1) : 0,
+               beyond = std::ldexp(1, is_signed ? to.bits - 1 : to.bits);
+  const Num not_less = pick(x > least, x, x.f(least));  // NaN becomes the least
+  const Num is_beyond = !(not_less < beyond);
+  const Num inside = pick(is_beyond, x.f(0), not_less);
+  llvm::Type* const type = x.shape_of(register_type(f_.m, to));
+  const Num whole =
+      x.with(is_signed ? b_.CreateFPToSI(inside.v, type) : b_.CreateFPToUI(inside.v, type));
+  const llvm::APInt greatest =
+      is_signed ? llvm::APInt::getSignedMaxValue(to.bits) : llvm::APInt::getMaxValue(to.bits);
+  const Num found = pick(is_beyond, x.with(llvm::ConstantInt::get(type, greatest)), whole);
+  return is_signed ? pick(is_nan(x), found.i(0), found) : found;
+}
+
 llvm::Value* OperatorWriter::convert(llvm::Value* v, DataType from, DataType to) {
   Num x = {&b_, v};
   llvm::Type* type = x.shape_of(register_type(f_.m, to));
@@ -320,6 +337,7 @@ llvm::Value* OperatorWriter::convert(llvm::Value* v, DataType from, DataType to)
     return b_.CreateIntCast(v, type, from_signed);
   }
   if (to.is_int() && (to.bits == 8 || to.bits == 16)) return saturated(x, to).v;
+  if (to.is_int() && v->getType()->isVectorTy() && to.bits >= 32) return saturated_lanes(x, to).v;
   if (to.is_int())
     return b_.CreateIntrinsic(
         to.is_signed_int() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,

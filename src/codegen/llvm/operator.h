@@ -26,6 +26,7 @@ class OperatorWriter {
   llvm::Value* integer_division(const loop::Binary& e, llvm::Value* a, llvm::Value* b);
   llvm::Value* float_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b);
   Num saturated(Num x, DataType to);  // a float as an integer of 8 or 16 bits; NaN is 0
+  Num saturated_lanes(Num x, DataType to);
   llvm::Value* rounded(llvm::Value* v, DataType t);
   // Applies a function on scalars to the operands (scalars or vectors), lane by lane.
   llvm::Value* per_lane(llvm::ArrayRef<llvm::Value*> operands,

@@ -77,7 +77,7 @@ void StatementWriter::write(const loop::Stmt& s) {
 void StatementWriter::let(const loop::Let& s) {
   Variable variable = {expressions_.evaluate(*s.value)};
   facts_.define(s);
-  if (f_.kernel.in_bounds && facts_.varies(*s.value) && facts_.lane_stride(*s.value)) {
+  if (f_.kernel.in_bounds && facts_.varies(*s.value) && facts_.lane_offsets(*s.value)) {
     ExpressionWriter::Scope scope(expressions_);
     variable.first_lane = expressions_.first_lane(*s.value);
   }
@@ -268,7 +268,7 @@ void StatementWriter::unrolled_loop(const loop::For& loop, int64_t extent) {
 
 void StatementWriter::vector_loop(const loop::For& loop, unsigned width) {
   llvm::Value* begin = expressions_.evaluate(*loop.begin).v;
-  facts_.enter({loop.var.get(), width, facts_.first_lane_multiple(*loop.begin)});
+  facts_.enter({loop.var.get(), width, facts_.first_lane(*loop.begin)});
   const bool possible = facts_.can_vectorise(*loop.body);
   if (possible) {
     f_.lanes.width = width;
