@@ -92,6 +92,14 @@ bool is_arg_reduction(Reduction r) {
   return r >= Reduction::kArgMaxFirst;
 }
 
+bool finds_greatest(Reduction r) {
+  return r == Reduction::kArgMaxFirst || r == Reduction::kArgMaxLast;
+}
+
+bool finds_last(Reduction r) {
+  return r == Reduction::kArgMaxLast || r == Reduction::kArgMinLast;
+}
+
 ExprRef identity(Reduction r, DataType t) {
   switch (r) {
     case Reduction::kSum:

@@ -143,6 +143,10 @@ ExprRef identity(Reduction reduction, DataType dtype);
 // One step of a reduction; `acc` and `value` agree in dtype.
 ExprRef combine(Reduction reduction, const ExprRef& acc, const ExprRef& value);
 bool is_arg_reduction(Reduction reduction);
+// Of an arg reduction: whether it finds the greatest element, otherwise the least; and whether
+// among equals the last, otherwise the first.
+bool finds_greatest(Reduction reduction);
+bool finds_last(Reduction reduction);
 // The accumulator dtype of a stage's reduction: `accumulate` for sums and products, otherwise the
 // body's.
 DataType accumulator_type(const Stage& stage);

@@ -303,8 +303,7 @@ class Evaluator {
   }
 
   int64_t place_of_extreme(const Stage& s) {
-    bool greatest = s.reduction == Reduction::kArgMaxFirst || s.reduction == Reduction::kArgMaxLast;
-    bool last = s.reduction == Reduction::kArgMaxLast || s.reduction == Reduction::kArgMinLast;
+    const bool greatest = finds_greatest(s.reduction), last = finds_last(s.reduction);
     DataType t = s.body->dtype;
     int64_t best = 0, place = 0;
     for_each_point(s.reduce_axes, s.reduce_extents, [&](const std::vector<int64_t>& at) {

@@ -103,9 +103,15 @@ StmtRef outer_loops(std::span<const Axis> axes, bool parallel, StmtRef body);
 
 StmtRef schedule_map(Work w, const ScheduleOptions& options, bool parallel);
 // Whether a reduction's vectors run along the last axis of the result instead of the last reduced
-// one: whichever axis fewer operands cross.
+// one: whichever takes fewer loads.
 bool runs_along_result(const Work& w);
 StmtRef schedule_reduction(Work w, const ScheduleOptions& options, bool parallel);
+// A reduction whose vectors run along the last axis of the result.
+StmtRef schedule_row_reduction(Work w, const ScheduleOptions& options, bool parallel);
+// An arg reduction over one axis, which with `along_result` has vectors along the last axis of the
+// result.
+StmtRef schedule_arg_reduction(Work w, const ScheduleOptions& options, bool parallel,
+                               bool along_result);
 
 // A sum of products of two operands, each with axes of the result that the other lacks: a matrix
 // product or a convolution. `after` are stages that turn the sum at a point, the variable `sum`,

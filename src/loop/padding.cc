@@ -37,9 +37,9 @@ const Select* guard_of(const ExprRef& body, const Work& w) {
 
 // Tightens the range of the only reduced variable that the condition bounds. False if the
 // condition must stay.
-bool bound(const Work& w, const ExprRef& condition, std::vector<Range>* ranges) {
+bool bound(const Work& w, const Var* along, const ExprRef& condition, std::vector<Range>* ranges) {
   const ExprRef f = not_negative(condition);
-  if (!f || depends_on(f, w.axes.back().var)) return false;
+  if (!f || (along != nullptr && depends_on(f, Ref<const Var>(along)))) return false;
   int which = -1;
   int64_t c = 0;
   for (size_t i = 0; i < w.reduce.size(); ++i) {
@@ -98,7 +98,7 @@ Range where_not_negative(int64_t c, const ExprRef& rest, const Range& range) {
   return {range.begin, smaller(range.end, end)};
 }
 
-std::vector<Range> restricted_ranges(const Work& w, ExprRef* body) {
+std::vector<Range> restricted_ranges(const Work& w, const Var* along, ExprRef* body) {
   std::vector<Range> ranges;
   for (const Axis& a : w.reduce) ranges.push_back({index(0), dim_value(a.extent)});
   for (size_t asked = 0; asked < kMostConditions;) {
@@ -110,7 +110,7 @@ std::vector<Range> restricted_ranges(const Work& w, ExprRef* body) {
     ExprRef left = literal_int(boolean, 1);
     bool any = false;
     for (const ExprRef& c : conditions) {
-      if (bound(w, c, &ranges)) {
+      if (bound(w, along, c, &ranges)) {
         any = true;
       } else {
         left = binary(BinaryOp::kAnd, left, c);
@@ -120,6 +120,30 @@ std::vector<Range> restricted_ranges(const Work& w, ExprRef* body) {
     *body = select(left, choice->if_true, choice->if_false);
   }
   return ranges;
+}
+
+std::optional<InnerPlaces> inner_places(const Work& w, const Axis& axis,
+                                        const std::vector<ExprRef>& conditions) {
+  const ExprRef places = dim_value(axis.extent);
+  InnerPlaces inner{{index(0), places}, {}};
+  for (const ExprRef& condition : conditions) {
+    if (!loads_in(condition).empty()) return std::nullopt;
+    const ExprRef f = not_negative(condition);
+    const auto c = f ? coefficient(f, axis.var) : std::nullopt;
+    if (!c || !c->is_const() || c->is_const(0) || *c->as_const() == INT64_MIN) return std::nullopt;
+    // At the step of the sum where it holds least.
+    VarMap worst{{axis.var.get(), index(0)}};
+    for (const Axis& a : w.reduce) {
+      const auto d = coefficient(f, a.var);
+      if (!d || !d->is_const()) return std::nullopt;
+      worst[a.var.get()] = *d->as_const() < 0 ? dim_value(a.extent - Dim(1)) : index(0);
+    }
+    inner.range = where_not_negative(*c->as_const(), substitute(f, worst), inner.range);
+    inner.not_negative.push_back(f);
+  }
+  inner.range.begin = smaller(inner.range.begin, places);
+  inner.range.end = binary(BinaryOp::kMax, inner.range.begin, inner.range.end);
+  return inner;
 }
 
 StmtRef loops_within(std::span<const Axis> axes, const std::vector<Range>& ranges, StmtRef body) {

@@ -26,8 +26,18 @@ ExprRef not_negative(const ExprRef& condition);
 Range where_not_negative(int64_t c, const ExprRef& rest, const Range& range);
 
 // The ranges of the reduced variables, as far as conditions bound them; these leave `body`, which
-// is w's at first. None of the ranges depends on the last axis of the result.
-std::vector<Range> restricted_ranges(const Work& w, ExprRef* body);
+// is w's at first. None of the ranges depends on `along`, which may be null.
+std::vector<Range> restricted_ranges(const Work& w, const Var* along, ExprRef* body);
+
+// The places along an axis where conditions hold for all reduced elements.
+struct InnerPlaces {
+  Range range;
+  std::vector<ExprRef> not_negative;  // of each condition, as below
+};
+// Nullopt if a condition isn't of the form c * v + .. >= 0, where v is the axis' variable, or reads
+// elements: another condition may guard those.
+std::optional<InnerPlaces> inner_places(const Work& w, const Axis& axis,
+                                        const std::vector<ExprRef>& conditions);
 
 // Serial loops over `axes`, each within its range.
 StmtRef loops_within(std::span<const Axis> axes, const std::vector<Range>& ranges, StmtRef body);

@@ -1,5 +1,7 @@
 // Elementwise work, broadcasts and data movement: vectors along the last axis; blocks if an operand
 // crosses it.
+#include <numeric>
+
 #include "loop/affine.h"
 #include "loop/axis_parts.h"
 #include "loop/nest.h"
@@ -10,6 +12,8 @@ namespace {
 
 constexpr int64_t kBlock = 8192;  // minimum number of elements per task of a flat loop
 constexpr int64_t kTile = 8;      // of a transposition: rows and columns
+// Written out for a period: vectors, and nodes of their expressions.
+constexpr int64_t kMostVectors = 8, kMostNodes = 1 << 12;
 
 // The contiguous axis of a load that crosses the last axis; -1 if there is none.
 int crossing_axis(const Work& w) {
@@ -73,6 +77,55 @@ StmtRef transposition(const Work& w, size_t crossing, bool parallel) {
   return outer_loops(outer, parallel, body);
 }
 
+// How many vectors along x the places repeat after that quotients and remainders give: those of
+// enlarging an image by 3, say, whose vectors are then each known. 1 if that isn't known, or more
+// than should be written out.
+int64_t vectors_of_period(const ExprRef& body, const Axis& x, int64_t lanes) {
+  int64_t vectors = 1;
+  Coefficients along(x.var);
+  post_order(body, [&](const ExprRef& e) {
+    if (e->kind != ExprKind::kBinary || e->dtype != i64) return;
+    const auto& b = static_cast<const Binary&>(*e);
+    if (b.op != BinaryOp::kFloorDiv && b.op != BinaryOp::kMod) return;
+    const auto period = as_int(b.b);
+    const auto step = along(b.a);
+    if (!period || *period <= 0 || !step || !step->is_const() || step->is_const(0)) return;
+    const int64_t own = *period / std::gcd(*period, lanes * (*step->as_const() % *period));
+    vectors = own <= kMostVectors ? std::lcm(vectors, own) : vectors;
+  });
+  const bool fits = vectors <= kMostVectors && vectors * count_nodes(body, kMostNodes) < kMostNodes;
+  return fits ? vectors : 1;
+}
+
+// As vector_range, but each of as many vectors as a period has is written out.
+StmtRef vectors_of_periods(const Work& w, const ExprRef& body, const ExprRef& begin,
+                           const ExprRef& count, int64_t lanes) {
+  const Axis& x = w.axes.back();
+  const StmtRef point = store_result(w, body);
+  const int64_t vectors = vectors_of_period(body, x, lanes), width = vectors * lanes;
+  if (vectors == 1) return vector_range(x.var, begin, count, lanes, point);
+  const auto written_out = [&](const ExprRef& first, int64_t n) {
+    std::vector<StmtRef> all;
+    for (int64_t i = 0; i < n; ++i) {
+      all.push_back(
+          for_loop(x.var, sum(first, index(i * lanes)), index(lanes), ForKind::kVector, point));
+    }
+    return seq(all);
+  };
+  auto block = var("block", i64);
+  const ExprRef blocks = quotient(count, index(width));
+  std::vector<StmtRef> all{for_loop(block, index(0), blocks, ForKind::kSerial,
+                                    written_out(sum(begin, scaled(block, width)), vectors))};
+  ExprRef done = scaled(blocks, width);
+  if (const auto known = as_int(count)) {
+    const int64_t left = *known % width / lanes;
+    all.push_back(written_out(sum(begin, done), left));
+    done = sum(done, index(left * lanes));
+  }
+  all.push_back(vector_range(x.var, sum(begin, done), difference(count, done), lanes, point));
+  return seq(all);
+}
+
 }  // namespace
 
 StmtRef schedule_map(Work w, const ScheduleOptions& options, bool parallel) {
@@ -85,9 +138,8 @@ StmtRef schedule_map(Work w, const ScheduleOptions& options, bool parallel) {
   int64_t lanes = lanes_of(w, options);
   Lets lets;
   w.body = hoist(w.body, {x.var}, &lets);
-  StmtRef point = store_result(w, w.body);
   auto run = [&](const ExprRef& begin, const ExprRef& count) {
-    return vector_range(x.var, begin, count, lanes, point);
+    return vectors_of_periods(w, w.body, begin, count, lanes);
   };
   ExprRef extent = dim_value(x.extent);
   // The whole axis, one part after the other.
@@ -96,8 +148,8 @@ StmtRef schedule_map(Work w, const ScheduleOptions& options, bool parallel) {
     if (parts.size() == 1) return run(index(0), extent);
     std::vector<StmtRef> all;
     for (const AxisPart& part : parts) {
-      all.push_back(vector_range(x.var, index(part.begin), index(part.end - part.begin), lanes,
-                                 store_result(w, part.body)));
+      all.push_back(
+          vectors_of_periods(w, part.body, index(part.begin), index(part.end - part.begin), lanes));
     }
     return seq(all);
   };

@@ -15,19 +15,6 @@ Array<ExprRef> as_indices(const Array<Ref<const Var>>& axes) {
   return at;
 }
 
-// Whether `value` replaces `best`. NaN counts as the extreme; among equals, the first or last wins.
-ExprRef replaces(Reduction r, const ExprRef& value, const ExprRef& best) {
-  bool greatest = r == Reduction::kArgMaxFirst || r == Reduction::kArgMaxLast;
-  bool last = r == Reduction::kArgMaxLast || r == Reduction::kArgMinLast;
-  const ExprRef &low = greatest ? best : value, &high = greatest ? value : best;
-  ExprRef better = op(last ? BinaryOp::kLe : BinaryOp::kLt, low, high);
-  if (!value->dtype.is_float()) return better;
-  ExprRef value_nan = unary(UnaryOp::kIsNan, value), best_nan = unary(UnaryOp::kIsNan, best);
-  // Comparisons with NaN are false, so `better` is true only between numbers.
-  ExprRef by_nan = last ? value_nan : op(BinaryOp::kAnd, value_nan, unary(UnaryOp::kNot, best_nan));
-  return op(BinaryOp::kOr, better, by_nan);
-}
-
 StmtRef arg_reduction(const Stage& s, const std::function<StmtRef(const ExprRef&)>& finish) {
   auto best = buffer("best", s.body->dtype, {});
   auto place = buffer("place", i64, {});
@@ -43,6 +30,17 @@ StmtRef arg_reduction(const Stage& s, const std::function<StmtRef(const ExprRef&
 }
 
 }  // namespace
+
+ExprRef replaces(Reduction r, const ExprRef& value, const ExprRef& best) {
+  const bool greatest = finds_greatest(r), last = finds_last(r);
+  const ExprRef &low = greatest ? best : value, &high = greatest ? value : best;
+  ExprRef better = op(last ? BinaryOp::kLe : BinaryOp::kLt, low, high);
+  if (!value->dtype.is_float()) return better;
+  ExprRef value_nan = unary(UnaryOp::kIsNan, value), best_nan = unary(UnaryOp::kIsNan, best);
+  // Comparisons with NaN are false, so `better` is true only between numbers.
+  ExprRef by_nan = last ? value_nan : op(BinaryOp::kAnd, value_nan, unary(UnaryOp::kNot, best_nan));
+  return op(BinaryOp::kOr, better, by_nan);
+}
 
 StmtRef serial_loops(const Array<Ref<const Var>>& vars, const Array<Dim>& extents, StmtRef body) {
   for (size_t i = vars.size(); i-- > 0;) {

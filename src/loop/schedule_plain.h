@@ -1,6 +1,7 @@
 // Plain loops for one stage: level 0, and the fallback for stages without a better schedule.
 #pragma once
 
+#include "loop/compute.h"
 #include "loop/kernel.h"
 
 namespace tenon::loop {
@@ -12,6 +13,10 @@ StmtRef plain_stage(const Stage& stage, bool clear_scans);
 
 // The updates of a scatter, without the initial values.
 StmtRef plain_updates(const Stage& scatter);
+
+// Whether an arg reduction's `value`, of a later place, replaces `best`. NaN counts as the extreme;
+// among equals, the first or last wins.
+ExprRef replaces(Reduction reduction, const ExprRef& value, const ExprRef& best);
 
 // Serial loops around `body`, the first variable outermost.
 StmtRef serial_loops(const Array<Ref<const Var>>& vars, const Array<Dim>& extents, StmtRef body);

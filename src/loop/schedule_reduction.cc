@@ -1,6 +1,8 @@
 // Reductions: vectors along the reduced axis with partial results per lane, or along an axis of the
-// result, whichever the operands are contiguous in. How a sum is split depends only on the shape.
+// result (schedule_row_reduction.cc), whichever takes fewer loads. How a sum is split depends only
+// on the shape.
 #include <algorithm>
+#include <cstdlib>
 
 #include "loop/affine.h"
 #include "loop/nest.h"
@@ -12,23 +14,20 @@ namespace tenon::loop {
 namespace {
 
 constexpr int64_t kUnroll = 4;  // vectors of partial results, to hide the latency of an addition
-constexpr int64_t kMostNodes = 1 << 14;  // of the expressions that a block of results writes out
 
 class ReductionSchedule {
  public:
   ReductionSchedule(Work w, const ScheduleOptions& options, bool parallel)
-      : w_(std::move(w)),
-        lanes_(lanes_of(w_, options)),
-        across_(std::clamp<int64_t>(kMostNodes / count_nodes(w_.body, kMostNodes), 1,
-                                    options.target.vector_bytes >= 64 ? 16 : 8)),
-        parallel_(parallel) {}
+      : w_(std::move(w)), options_(options), lanes_(lanes_of(w_, options)), parallel_(parallel) {}
 
   StmtRef run() {
-    if (is_arg_reduction(w_.reduction) || w_.reduce.empty()) return plain();
-    bool any = !loads_in(w_.body).empty();
-    if (any && runs_along_result(w_)) return along_result_axis();
-    if (any && is_contiguous(w_.reduce.back())) return along_reduced_axis();
-    return plain();
+    if (w_.reduce.empty() || loads_in(w_.body).empty()) return plain();
+    const bool along_result = runs_along_result(w_);
+    if (!along_result && !is_contiguous(w_.reduce.back())) return plain();
+    if (is_arg_reduction(w_.reduction)) {
+      return schedule_arg_reduction(w_, options_, parallel_, along_result);
+    }
+    return along_result ? schedule_row_reduction(w_, options_, parallel_) : along_reduced_axis();
   }
 
  private:
@@ -123,157 +122,54 @@ class ReductionSchedule {
     return outer_loops(w_.axes, parallel_, point);
   }
 
-  // ---- vectors along the last axis of the result
-
-  // `vectors` vectors of results starting at x0, in each of `rows` rows starting at y0, which is
-  // null if the row is the surrounding loops'; with `end`, only results below it.
-  struct Block {
-    ExprRef y0 = nullptr;
-    int64_t rows = 1;
-    ExprRef x0;
-    int64_t lanes, vectors;
-    ExprRef end = nullptr;
-  };
-
-  StmtRef result_block(const Block& block) {
-    const int64_t width = block.lanes * block.vectors;
-    auto acc = buffer("acc", w_.accumulate, {Dim(width * block.rows)});
-    auto lane = var("lane", i64);
-    // A vector's place among the partial results, and that of its results.
-    struct Vector {
-      ExprRef acc, x, y;
-    };
-    auto each = [&](const std::function<StmtRef(const Vector&)>& body) {
-      return each_vector(lane, block.lanes, block.rows * block.vectors, [&](int64_t i) {
-        const int64_t row = i / block.vectors, first = i % block.vectors * block.lanes;
-        return body({sum(index(i * block.lanes), lane), sum(block.x0, sum(index(first), lane)),
-                     block.y0 ? sum(block.y0, index(row)) : nullptr});
-      });
-    };
-    auto at = [&](const ExprRef& e, const Vector& v) {
-      const ExprRef in_row = v.y ? substitute(e, {{row_axis().var.get(), v.y}}) : e;
-      return substitute(in_row, {{w_.axes.back().var.get(), v.x}});
-    };
-    auto inside = [&](const Vector& v) { return less(v.x, block.end); };
-    ExprRef body = w_.body;
-    const std::vector<Range> ranges = restricted_ranges(w_, &body);
-    StmtRef steps = each([&](const Vector& v) {
-      ExprRef value = at(cast(w_.accumulate, body), v);
-      if (block.end) value = select(inside(v), value, start());
-      return store(acc, {v.acc}, step(load(acc, {v.acc}), value));
-    });
-    steps = loops_within(w_.reduce, ranges, steps);
-    StmtRef finish = each([&](const Vector& v) {
-      auto result = var("result", w_.accumulate);
-      StmtRef write = store(w_.out, {at(w_.offset, v)}, cast(w_.out->dtype, result));
-      if (w_.inside) write = if_then(at(w_.inside, v), write);
-      return let(result, load(acc, {v.acc}), block.end ? if_then(inside(v), write) : write);
-    });
-    StmtRef begin = each([&](const Vector& v) { return store(acc, {v.acc}, start()); });
-    return alloc(acc, seq({begin, steps, finish}));
-  }
-
-  const Axis& row_axis() const { return w_.axes[w_.axes.size() - 2]; }
-
-  // The number of rows of a block: several if rows are so short that one has too few partial
-  // results to hide the latency of an addition, such as the panels of a packed matrix.
-  int64_t rows_at_once() const {
-    if (w_.axes.size() < 2) return 1;
-    const auto columns = w_.axes.back().extent.as_const(), rows = row_axis().extent.as_const();
-    if (!columns || !rows || *columns == 0 || *columns % lanes_ != 0) return 1;
-    ExprRef body = w_.body;
-    for (const Range& r : restricted_ranges(w_, &body)) {
-      for (const ExprRef& end : {r.begin, r.end}) {
-        if (depends_on(end, row_axis().var)) return 1;
-      }
-    }
-    return std::clamp<int64_t>(across_ / (*columns / lanes_), 1, std::max<int64_t>(*rows, 1));
-  }
-
-  // Blocks of several rows, each as a whole, then the rows that are left.
-  StmtRef in_blocks_of_rows(int64_t rows) {
-    const int64_t vectors = *w_.axes.back().extent.as_const() / lanes_;
-    const std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 2);
-    const int64_t extent = *row_axis().extent.as_const(), left = extent % rows;
-    auto block = var("block", i64);
-    std::vector<Axis> blocks = outer;
-    blocks.push_back({block, Dim(extent / rows)});
-    auto rows_from = [&](const ExprRef& first, int64_t count) {
-      return result_block(
-          {.y0 = first, .rows = count, .x0 = index(0), .lanes = lanes_, .vectors = vectors});
-    };
-    std::vector<StmtRef> parts{
-        outer_loops(blocks, parallel_, rows_from(scaled(block, rows), rows))};
-    if (left > 0) {
-      parts.push_back(outer_loops(outer, parallel_, rows_from(index(extent - left), left)));
-    }
-    return seq(parts);
-  }
-
-  StmtRef along_result_axis() {
-    if (const int64_t rows = rows_at_once(); rows > 1) return in_blocks_of_rows(rows);
-    const Axis& x = w_.axes.back();
-    std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 1);
-    bool split_here = parallel_ && outer.empty();
-    ExprRef extent = dim_value(x.extent), done = index(0);
-    std::vector<StmtRef> parts;
-    // Blocks of several vectors, then of fewer, then part of one.
-    std::vector<int64_t> sizes{across_, std::min<int64_t>(across_, 4), 1};
-    if (auto known = x.extent.as_const()) {
-      int64_t vectors = *known / lanes_;
-      sizes = {std::min(across_, vectors), vectors % across_};
-    } else {
-      sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-    }
-    for (int64_t n : sizes) {
-      if (n == 0) continue;
-      auto block = var("block", i64);
-      int64_t width = n * lanes_;
-      ExprRef blocks = quotient(difference(extent, done), index(width));
-      parts.push_back(for_loop(
-          block, index(0), blocks,
-          split_here && parts.empty() ? ForKind::kParallel : ForKind::kSerial,
-          result_block({.x0 = sum(done, scaled(block, width)), .lanes = lanes_, .vectors = n})));
-      done = sum(done, scaled(blocks, width));
-    }
-    parts.push_back(
-        if_then(less(done, extent),
-                result_block({.x0 = done, .lanes = tail_lanes(x), .vectors = 1, .end = extent})));
-    return outer_loops(outer, parallel_ && !split_here, seq(parts));
-  }
-
-  int64_t tail_lanes(const Axis& x) const {
-    auto known = x.extent.as_const();
-    if (!known) return lanes_;
-    int64_t left = *known % lanes_, width = 2;
-    while (width < left) width *= 2;
-    return width;
-  }
-
   Work w_;
+  const ScheduleOptions& options_;
   int64_t lanes_;
-  int64_t across_;  // vectors of results at once, for long runs of memory
   bool parallel_;
 };
+
+// What choosing between axes assumes: of a vector, how far apart elements may be for a few loads to
+// get all, and what combining its elements costs; and of unknown sizes.
+constexpr int64_t kLanes = 16, kNearStride = 4, kLarge = 64;
+constexpr double kCombination = 4;
+
+// The loads of a vector whose elements are `stride` apart.
+int64_t loads_of(const std::optional<Dim>& stride) {
+  const int64_t known = stride ? stride->as_const().value_or(kLanes) : kLanes;
+  const bool is_near = known >= -kNearStride && known <= kNearStride;
+  return is_near ? std::max<int64_t>(std::abs(known), 1) : kLanes;
+}
 
 }  // namespace
 
 bool runs_along_result(const Work& w) {
   if (w.axes.empty() || w.reduce.empty()) return false;
-  int result = 0, across_result = 0, across_reduction = 0;
+  const Axis &x = w.axes.back(), &k = w.reduce.back();
+  double along_result = 0, along_reduction = 0;  // the loads of a vector, in those of neighbours
+  bool any = false;                              // along the result
   for (const Load* l : loads_in(w.body)) {
     if (l->indices.empty()) continue;
-    auto a = coefficient(l->indices[0], w.axes.back().var);
+    const auto a = coefficient(l->indices[0], x.var);
+    any |= a && !a->is_const(0) && loads_of(a) < kLanes;
+    along_result += static_cast<double>(loads_of(a));
     // Along the innermost summed axis on which it depends.
     std::optional<Dim> b = Dim(0);
     for (size_t i = w.reduce.size(); i-- > 0 && b && b->is_const(0);) {
       b = coefficient(l->indices[0], w.reduce[i].var);
     }
-    result += a && a->is_const(1);
-    across_result += !a || !(a->is_const(0) || a->is_const(1));
-    across_reduction += !b || !(b->is_const(0) || b->is_const(1));
+    along_reduction += static_cast<double>(loads_of(b));
   }
-  return result > 0 && across_result < across_reduction;
+  double elements = 1;
+  for (const Axis& axis : w.reduce)
+    elements *= static_cast<double>(axis.extent.as_const().value_or(kLarge));
+  const auto lanes_used = [](const Axis& axis) {
+    return static_cast<double>(
+        std::clamp<int64_t>(axis.extent.as_const().value_or(kLarge), 1, kLanes));
+  };
+  // Per result; partial results of lanes must be combined, too.
+  along_result *= elements / lanes_used(x);
+  along_reduction = along_reduction * elements / lanes_used(k) + kCombination;
+  return any && along_result < along_reduction;
 }
 
 StmtRef schedule_reduction(Work w, const ScheduleOptions& options, bool parallel) {

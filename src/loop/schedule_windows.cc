@@ -40,7 +40,7 @@ class WindowSchedule {
     if (!is_window() || !find_inner_places()) return nullptr;
     Work inner = w_;
     inner.body = inner_body_ = with_conditions(guarded_, w_);
-    ranges_ = restricted_ranges(inner, &inner_body_);
+    ranges_ = restricted_ranges(inner, channel_.var.get(), &inner_body_);
     const std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 2);
     return outer_loops(outer, true, row(outer.empty() ? ForKind::kParallel : ForKind::kSerial));
   }
@@ -92,33 +92,18 @@ class WindowSchedule {
 
   // The places whose windows lie within x. Of conditions, those on the row alone are left.
   bool find_inner_places() {
-    const ExprRef places = dim_value(place_.extent);
-    inner_ = {index(0), places};
-    std::vector<ExprRef> left;
+    std::vector<ExprRef> left, bounding;
     for (const ExprRef& condition : guarded_.conditions) {
       // One may guard what another loads, but here all are computed.
       if (!loads_in(condition).empty()) return false;
-      if (!depends_on(condition, place_.var) && !depends_on(condition, step_.var)) {
-        left.push_back(condition);
-        continue;
-      }
-      const ExprRef f = not_negative(condition);
-      if (!f || depends_on(f, channel_.var)) return false;
-      const auto c = coefficient(f, place_.var);
-      if (!c || !c->is_const() || c->is_const(0) || *c->as_const() == INT64_MIN) return false;
-      // At the step of the sum where it holds least.
-      VarMap worst{{place_.var.get(), index(0)}};
-      for (const Axis& a : w_.reduce) {
-        const auto d = coefficient(f, a.var);
-        if (!d || !d->is_const()) return false;
-        worst[a.var.get()] = *d->as_const() < 0 ? dim_value(a.extent - Dim(1)) : index(0);
-      }
-      inner_ = where_not_negative(*c->as_const(), substitute(f, worst), inner_);
-      inside_.push_back(f);
+      const bool bounds = depends_on(condition, place_.var) || depends_on(condition, step_.var);
+      if (bounds && depends_on(condition, channel_.var)) return false;
+      (bounds ? bounding : left).push_back(condition);
     }
+    auto inner = inner_places(w_, place_, bounding);
+    if (!inner) return false;
+    inner_ = std::move(*inner);
     guarded_.conditions = std::move(left);
-    inner_.begin = smaller(inner_.begin, places);
-    inner_.end = binary(BinaryOp::kMax, inner_.begin, inner_.end);
     return true;
   }
 
@@ -133,7 +118,7 @@ class WindowSchedule {
       if (size < kFewestPlaces) break;
       if (over > 2 * kMoreAtEnds) continue;
       const int64_t first = size + over / 2, last = size + over - over / 2;
-      const auto begin = as_int(inner_.begin), end = as_int(inner_.end);
+      const auto begin = as_int(inner_.range.begin), end = as_int(inner_.range.end);
       if (!begin || !end || *begin > first || *end < *count - last) break;
       auto tile = var("tile", i64);
       return seq({places(index(0), first),
@@ -148,13 +133,13 @@ class WindowSchedule {
   StmtRef row_of_any_size(ForKind loop) const {
     auto tile = var("tile", i64), at = var("at", i64);
     const int64_t size = most_places_;
-    const ExprRef tiles = quotient(difference(inner_.end, inner_.begin), index(size));
+    const ExprRef tiles = quotient(difference(inner_.range.end, inner_.range.begin), index(size));
     const ExprRef computed = scaled(tiles, size);
-    const ExprRef place = select(less(at, inner_.begin), at, sum(at, computed));
-    return seq(
-        {for_loop(tile, index(0), tiles, loop, places(sum(inner_.begin, scaled(tile, size)), size)),
-         for_loop(at, index(0), difference(dim_value(place_.extent), computed), ForKind::kSerial,
-                  let(place_.var, place, one_place()))});
+    const ExprRef place = select(less(at, inner_.range.begin), at, sum(at, computed));
+    return seq({for_loop(tile, index(0), tiles, loop,
+                         places(sum(inner_.range.begin, scaled(tile, size)), size)),
+                for_loop(at, index(0), difference(dim_value(place_.extent), computed),
+                         ForKind::kSerial, let(place_.var, place, one_place()))});
   }
 
   StmtRef one_place() const {
@@ -186,15 +171,16 @@ class WindowSchedule {
   }
   // Whether a known place, at a step of the sum, is outside x. An unknown one is an inner place.
   bool is_padding(const ExprRef& place, int64_t step) const {
-    return std::ranges::any_of(inside_, [&](const ExprRef& f) {
+    return std::ranges::any_of(inner_.not_negative, [&](const ExprRef& f) {
       const auto known = known_at(f, place, step);
       return known && *known < 0;
     });
   }
   // Whether that depends on nothing else.
   bool knows_padding() const {
-    return std::ranges::all_of(
-        inside_, [&](const ExprRef& f) { return known_at(f, index(0), 0).has_value(); });
+    return std::ranges::all_of(inner_.not_negative, [&](const ExprRef& f) {
+      return known_at(f, index(0), 0).has_value();
+    });
   }
 
   StmtRef tile(const ExprRef& first, int64_t count, const ExprRef& channel, int64_t lanes) const {
@@ -238,10 +224,9 @@ class WindowSchedule {
   Axis place_, channel_, step_;
   Guarded guarded_;
   int64_t lanes_ = 0, most_places_ = 0;
-  Range inner_;                  // the places whose windows lie within x
-  std::vector<ExprRef> inside_;  // not negative at a place and step within x
-  ExprRef inner_body_;           // of inner places,
-  std::vector<Range> ranges_;    // within these of the reduced variables
+  InnerPlaces inner_;          // whose windows lie within x
+  ExprRef inner_body_;         // of inner places,
+  std::vector<Range> ranges_;  // within these of the reduced variables
 };
 
 }  // namespace
