@@ -59,6 +59,14 @@ TypeRef infer_softmax(InferContext& cx) {
   return tensor_type(x.dtype, dims_of(x));
 }
 
+// Whether a row's exponentials are worth their memory, rather than computed twice: if its elements
+// are neighbours, and few enough for a cache.
+bool keeps_exponentials(const std::vector<Dim>& dims, int64_t axis) {
+  constexpr int64_t kMost = 1 << 15;
+  const bool is_last = axis + 1 == static_cast<int64_t>(dims.size());
+  return is_last && dims.back().as_const().value_or(0) <= kMost;
+}
+
 // Softmax or its logarithm.
 template <bool kLogarithm>
 loop::ComputeRef lower_softmax(const LowerContext& cx) {
@@ -69,13 +77,28 @@ loop::ComputeRef lower_softmax(const LowerContext& cx) {
   BufferRef top = rows.buffer("top", dtype), sum = rows.buffer("sum", dtype);
   auto below_top = [&](const Indices& i) { return wide_load(x, i) - load(top, rows.row(i)); };
   auto exponential = [&](const Indices& i) { return unary(UnaryOp::kExp, below_top(i)); };
-  return cx.compute(
-      {rows.reduce(top, Reduction::kMax, [&](const Indices& i) { return wide_load(x, i); }),
-       rows.reduce(sum, Reduction::kSum, exponential), map_stage(y, [&](const Indices& i) {
-         Scalar total = load(sum, rows.row(i));
-         return as(y->dtype, kLogarithm ? below_top(i) - unary(UnaryOp::kLog, total)
-                                        : exponential(i) / total);
-       })});
+  std::vector<StageRef> stages{
+      rows.reduce(top, Reduction::kMax, [&](const Indices& i) { return wide_load(x, i); })};
+  if (kLogarithm) {
+    stages.push_back(rows.reduce(sum, Reduction::kSum, exponential));
+    stages.push_back(map_stage(y, [&](const Indices& i) {
+      return as(y->dtype, below_top(i) - unary(UnaryOp::kLog, load(sum, rows.row(i))));
+    }));
+    return cx.compute(stages);
+  }
+  BufferRef terms;
+  if (keeps_exponentials(dims_of(x), axis)) {
+    terms = loop::buffer("terms", dtype, dims_of(x));
+    stages.push_back(map_stage(terms, exponential));
+  }
+  auto term = [&](const Indices& i) { return terms ? load(terms, i) : exponential(i); };
+  BufferRef share = rows.buffer("share", dtype);
+  stages.push_back(rows.reduce(sum, Reduction::kSum, term));
+  stages.push_back(
+      map_stage(share, [&](const Indices& i) { return number(dtype, 1) / load(sum, i); }));
+  stages.push_back(map_stage(
+      y, [&](const Indices& i) { return as(y->dtype, term(i) * load(share, rows.row(i))); }));
+  return cx.compute(stages);
 }
 
 Sample sample_softmax(const Operator& op, uint64_t seed) {

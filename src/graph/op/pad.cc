@@ -51,6 +51,20 @@ TypeRef infer_pad(InferContext& cx) {
   return tensor_type(x.dtype, dims);
 }
 
+// Whether neither side needs more elements than `most`.
+bool at_most(const Dim& before, const Dim& after, const Dim& most) {
+  return proves_less_equal(before, most) && proves_less_equal(after, most);
+}
+
+// The place among m elements, or what stands before or after them. Kernels compute each of these
+// parts of an axis on its own.
+Scalar around(const Scalar& place, const Dim& before, const Dim& after, const Dim& m,
+              const Scalar& left, const Scalar& right) {
+  const Scalar from_m =
+      proves_less_equal(after, 0) ? place : select(lt(place, size(m)), place, right);
+  return proves_less_equal(before, 0) ? from_m : select(lt(place, index(0)), left, from_m);
+}
+
 // The place in x for place `i` of the result, for modes that copy elements of x: the m elements
 // from `low` on are mirrored, repeated or extended.
 Scalar source(const std::string& mode, const Scalar& i, const Dim& before, const Dim& after,
@@ -61,11 +75,17 @@ Scalar source(const std::string& mode, const Scalar& i, const Dim& before, const
   if (mode == "edge") {
     place = clamp(place, m);
   } else if (mode == "wrap") {
-    place = modulo(place, size(m));
+    place = at_most(before, after, m)
+                ? around(place, before, after, m, place + size(m), place - size(m))
+                : modulo(place, size(m));
   } else {
     Dim period = (m - 1) * 2;
-    Scalar turn = modulo(place, size(max(period, 1)));
-    place = select(lt(turn, size(m)), turn, size(period) - turn);
+    if (at_most(before, after, m - 1)) {
+      place = around(place, before, after, m, index(0) - place, size(period) - place);
+    } else {
+      Scalar turn = modulo(place, size(max(period, 1)));
+      place = select(lt(turn, size(m)), turn, size(period) - turn);
+    }
   }
   // If there is nothing to copy, no place is in range.
   return place + window(low, 1, low + m);

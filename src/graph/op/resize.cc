@@ -1,11 +1,15 @@
 // Resize, as in ONNX's operator since version 18.
 //
-// The place of each result element in x is computed per axis, in f32. `nearest` copies the nearest
-// element. `linear` and `cubic` compute a weighted sum of the elements around the place, one axis
-// after the other, since the weights are separable. Places beyond the border use the last element.
-// With `antialias` and a scale below 1 the kernel is stretched by 1 / scale and covers more
-// elements.
+// The place of each result element in x is computed per axis, as if in f32. `nearest` copies the
+// nearest element. `linear` and `cubic` compute a weighted sum of the elements around the place,
+// one axis after the other, since the weights are separable. Places beyond the border use the last
+// element. With `antialias` and a scale below 1 the kernel is stretched by 1 / scale and covers
+// more elements.
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
 
 #include "graph/op/families.h"
 #include "graph/op/rule.h"
@@ -130,6 +134,31 @@ struct Axis {
     return middle;
   }
 
+  // The element of x that `nearest` copies to element `o`.
+  Scalar nearest_of(const Scalar& o) const {
+    if (const auto known = nearest_by_integers(o)) return *known;
+    return nearest(place(o));
+  }
+  // The same without floats, floor((p * o + r) / q), if that is so for each of a known number of
+  // elements: kernels see which of them are neighbours.
+  std::optional<Scalar> nearest_by_integers(const Scalar& o) const {
+    constexpr int64_t kMostElements = 1 << 13, kMostQ = 64;
+    const auto from = in.as_const(), to = out.as_const();
+    if (!from || !to || *from == 0 || *to == 0 || *to > kMostElements) return std::nullopt;
+    const int64_t p = *from / std::gcd(*from, *to), q = *to / std::gcd(*from, *to);
+    if (q > kMostQ) return std::nullopt;
+    // Of r:
+    int64_t least = std::numeric_limits<int64_t>::min();
+    int64_t greatest = std::numeric_limits<int64_t>::max();
+    for (int64_t i = 0; i < *to; ++i) {
+      const auto element = loop::as_int(nearest(place(index(i))));
+      if (!element) return std::nullopt;  // it depends on an operand
+      least = std::max(least, q * *element - p * i);
+      greatest = std::min(greatest, q * *element - p * i + q - 1);
+    }
+    if (least > greatest) return std::nullopt;
+    return floor_div(o * index(p) + index(least), index(q));
+  }
   Scalar nearest(const Scalar& place) const {
     Scalar rounded;
     if (mode.nearest == "floor") {
@@ -248,9 +277,8 @@ loop::ComputeRef lower_resize(const LowerContext& cx) {
       Indices at = i;
       Scalar outside;
       for (const Axis& a : axes) {
-        Scalar place = a.place(i[a.axis]);
-        at[a.axis] = a.nearest(place);
-        Scalar out = a.outside(place);
+        at[a.axis] = a.nearest_of(i[a.axis]);
+        Scalar out = a.outside(a.place(i[a.axis]));
         outside = outside ? either(outside, out) : out;
       }
       Scalar value = load(x, at);

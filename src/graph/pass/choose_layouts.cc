@@ -37,9 +37,12 @@ Operand transposed(Builder& b, const Operand& x, const std::vector<int64_t>& per
 
 // ---- operators on images, run channels-last ----
 
+// Transposing pays for convolutions; a pooling only follows them.
 Operand image_op_last(Builder& b, const Call& call) {
   auto* x = known_tensor(call.args[0]);
   if (!x || x->rank < 3 || is_channels_last(call)) return Operand();
+  const bool has_weights = call.args.size() > 1;
+  if (!has_weights && !as_transposed(b, call.args[0])) return Operand();
   if (auto* indices = call.attrs.find("indices"); indices && indices->as<bool>()) {
     return Operand();
   }
