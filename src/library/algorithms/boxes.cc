@@ -9,7 +9,6 @@
 #include "device/scratch.h"
 #include "library/argument/argument.h"
 #include "support/bulk.h"
-#include "support/sort_numbers.h"
 
 namespace tenon::algorithms {
 
@@ -90,28 +89,33 @@ Tensor non_max_suppression(const Tensor& boxes, const Tensor& scores, const Tens
   if (scores.count() == 0) batches = n = 0;
 
   Scratch<std::array<int64_t, 3>> taken;
-  // Of one batch and class; a copy, since the sort's order must not change while it works.
-  Scratch<float> score(static_cast<size_t>(n));
-  Scratch<int64_t> order;
+  // Of one batch and class, a heap whose first has the greatest score.
+  struct Candidate {
+    float score;
+    int64_t place;
+  };
+  Scratch<Candidate> left;
   Scratch<Box> kept;
   Ticker ticker;
+  const auto comes_later = [&](const Candidate& a, const Candidate& b) {
+    ticker.tick();
+    return a.score != b.score ? a.score < b.score : a.place > b.place;
+  };
   for (int64_t b = 0; b < batches; ++b) {
     for (int64_t c = 0; c < classes; ++c) {
       const int64_t first = (b * classes + c) * n;
-      order.clear();
+      left.clear();
       kept.clear();
       for (int64_t i = 0; i < n; ++i) {
         ticker.tick();
-        const float mark = score[static_cast<size_t>(i)] = marks[first + i];
-        if (least ? mark > *least : mark == mark) order.push_back(i);
+        const float mark = marks[first + i];
+        if (least ? mark > *least : mark == mark) left.push_back({mark, i});
       }
-      sort_numbers(order, [&](int64_t i, int64_t j) {
-        ticker.tick();
-        const float a = score[static_cast<size_t>(i)], b = score[static_cast<size_t>(j)];
-        return a != b ? a > b : i < j;
-      });
-      for (int64_t i : order) {
-        if (static_cast<int64_t>(kept.size()) >= most) break;
+      std::make_heap(left.begin(), left.end(), comes_later);
+      while (!left.empty() && static_cast<int64_t>(kept.size()) < most) {
+        std::pop_heap(left.begin(), left.end(), comes_later);
+        const int64_t i = left.back().place;
+        left.pop_back();
         std::array<float, 4> sides;
         for (int64_t k = 0; k < 4; ++k) {
           sides[static_cast<size_t>(k)] = corners[(b * n + i) * 4 + k];

@@ -26,11 +26,17 @@ struct Complex {
 Complex operator+(Complex a, Complex b) {
   return {a.re + b.re, a.im + b.im};
 }
+Complex operator-(Complex a, Complex b) {
+  return {a.re - b.re, a.im - b.im};
+}
 Complex operator*(Complex a, Complex b) {
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 Complex conjugate(Complex a) {
   return {a.re, -a.im};
+}
+Complex times_minus_i(Complex a) {
+  return {a.im, -a.re};
 }
 // exp(-2 pi i k / n) for k < n.
 Complex root(size_t k, size_t n) {
@@ -117,8 +123,10 @@ class Transform {
       *to = *from;
       return;
     }
-    const size_t p = least_factor(n), m = n / p;
+    const size_t p = n % 4 == 0 ? 4 : least_factor(n), m = n / p;
     for (size_t q = 0; q < p; ++q) divide(from + q * stride, stride * p, to + q * m, m);
+    if (p == 2) return combine_two(to, stride, m);
+    if (p == 4) return combine_four(to, stride, m);
     // roots_[k * stride] is exp(-2 pi i k / n); roots_[k * turn] is exp(-2 pi i k / p).
     const size_t turn = stride * m;
     Complex part[kMostRadix];
@@ -130,6 +138,30 @@ class Transform {
         for (size_t q = 1; q < p; ++q) sum = sum + part[q] * roots_[q * r % p * turn];
         to[r * m + k] = sum;
       }
+    }
+  }
+
+  // The same for parts whose roots are 1, -1, i and -i.
+  void combine_two(Complex* to, size_t stride, size_t m) {
+    for (size_t k = 0; k < m; ++k) {
+      ticker_.tick();
+      const Complex a = to[k], b = to[m + k] * roots_[k * stride];
+      to[k] = a + b;
+      to[m + k] = a - b;
+    }
+  }
+  void combine_four(Complex* to, size_t stride, size_t m) {
+    for (size_t k = 0; k < m; ++k) {
+      ticker_.tick();
+      const Complex a = to[k], b = to[m + k] * roots_[k * stride],
+                    c = to[2 * m + k] * roots_[2 * k * stride],
+                    d = to[3 * m + k] * roots_[3 * k * stride];
+      const Complex even = a + c, odd = b + d, even_turned = a - c,
+                    odd_turned = times_minus_i(b - d);
+      to[k] = even + odd;
+      to[m + k] = even_turned + odd_turned;
+      to[2 * m + k] = even - odd;
+      to[3 * m + k] = even_turned - odd_turned;
     }
   }
 

@@ -2,6 +2,8 @@
 #include "library/algorithms/functions.h"
 
 #include <algorithm>
+#include <array>
+#include <compare>
 #include <cstring>
 
 #include "device/scratch.h"
@@ -46,31 +48,108 @@ Tensor take(const Tensor& x, int64_t axis, std::span<const int64_t> indices) {
   return y;
 }
 
+// Calls part(first, count) for parts of [0, n) of up to kPart, with a poll between them.
+constexpr int64_t kPart = 1024;
+void for_parts(int64_t n, Ticker& ticker, const auto& part) {
+  for (int64_t first = 0; first < n; first += kPart) {
+    const int64_t count = std::min(kPart, n - first);
+    ticker.tick(static_cast<size_t>(count) * sizeof(uint64_t));
+    part(first, count);
+  }
+}
+
 // i64[rank, count] (rank 1 for a scalar): the indices of nonzero elements in row-major order, one
 // column per element.
 Tensor nonzero(const Tensor& x) {
   require_elements("tenon.nonzero", "x", x);
   const char* data = static_cast<const char*>(x.data());
-  int64_t bytes = x.dtype().bytes(), count = x.count();
+  const int64_t bytes = x.dtype().bytes();
   Scratch<int64_t> found;
   Ticker ticker;
-  for (int64_t i = 0; i < count; ++i) {
-    ticker.tick();
-    if (is_nonzero(x.dtype(), data + i * bytes)) found.push_back(i);
-  }
-  int64_t n = static_cast<int64_t>(found.size()), rank = std::max<int64_t>(x.rank(), 1);
+  for_parts(x.count(), ticker, [&](int64_t first, int64_t count) {
+    std::array<uint8_t, kPart> flags;
+    const std::span part(flags.data(), static_cast<size_t>(count));
+    are_nonzero(x.dtype(), data + first * bytes, part);
+    for (int64_t i = 0; i < count; ++i) {
+      if (part[static_cast<size_t>(i)] != 0) found.push_back(first + i);
+    }
+  });
+  const auto n = static_cast<int64_t>(found.size()), rank = std::max<int64_t>(x.rank(), 1);
   Tensor y = allocate_tensor(std::vector<int64_t>{rank, n}, i64);
   int64_t* out = y.data_as<int64_t>();
   for (int64_t axis = rank; axis-- > 0;) {
-    int64_t size = x.rank() == 0 ? 1 : x.dim(static_cast<int32_t>(axis));
+    const int64_t size = x.rank() == 0 ? 1 : x.dim(static_cast<int32_t>(axis));
+    int64_t row = 0;  // of the last element; those in the same row need no division
     for (int64_t i = 0; i < n; ++i) {
       ticker.tick();
-      int64_t& rest = found[static_cast<size_t>(i)];
-      out[axis * n + i] = rest % size;
-      rest /= size;
+      int64_t& place = found[static_cast<size_t>(i)];
+      if (place - row * size >= size) row = place / size;
+      out[axis * n + i] = place - row * size;
+      place = row;
     }
   }
   return y;
+}
+
+// An element's key and its place, in the order of both: of few bits as one number.
+class Entry {
+ public:
+  Entry() = default;
+  Entry(uint64_t key, int64_t place) : key_(key), place_(place) {}
+  int64_t place() const { return place_; }
+  auto operator<=>(const Entry&) const = default;
+
+ private:
+  uint64_t key_;
+  int64_t place_;
+};
+class ShortEntry {
+ public:
+  ShortEntry() = default;
+  ShortEntry(uint64_t key, int64_t place) : both_(key << 32 | static_cast<uint64_t>(place)) {}
+  int64_t place() const { return static_cast<int64_t>(both_ & kMostPlaces); }
+  auto operator<=>(const ShortEntry&) const = default;
+  static constexpr int64_t kMostPlaces = 0xffffffff;
+
+ private:
+  uint64_t both_;
+};
+
+// Writes the places of the k least keys, in order.
+template <class AnyEntry>
+void places_of_least(std::span<const uint64_t> keys, size_t k, Ticker& ticker,
+                     Scratch<int64_t>& places) {
+  constexpr size_t kFew = 16;
+  const auto entry = [&](size_t i) { return AnyEntry(keys[i], static_cast<int64_t>(i)); };
+  const auto less = [&](const AnyEntry& a, const AnyEntry& b) {
+    ticker.tick();
+    return a < b;
+  };
+  const bool are_few = k <= keys.size() / kFew;
+  Scratch<AnyEntry> best(are_few ? k : keys.size());
+  for (size_t i = 0; i < best.size(); ++i) {
+    ticker.tick();
+    best[i] = entry(i);
+  }
+  if (are_few) {  // a heap of the least so far, the greatest of them first
+    std::make_heap(best.begin(), best.end(), less);
+    for_parts(static_cast<int64_t>(keys.size() - k), ticker, [&](int64_t first, int64_t count) {
+      const size_t begin = k + static_cast<size_t>(first), end = begin + static_cast<size_t>(count);
+      for (size_t i = begin; i < end; ++i) {
+        if (const AnyEntry e = entry(i); e < best.front()) [[unlikely]] {
+          std::pop_heap(best.begin(), best.end(), less);
+          best.back() = e;
+          std::push_heap(best.begin(), best.end(), less);
+        }
+      }
+    });
+    std::sort_heap(best.begin(), best.end(), less);
+  } else {
+    const auto end = best.begin() + static_cast<std::ptrdiff_t>(k);
+    if (end != best.end()) std::nth_element(best.begin(), end, best.end(), less);
+    std::sort(best.begin(), end, less);
+  }
+  for (size_t i = 0; i < k; ++i) places[i] = best[i].place();
 }
 
 // [values, indices (i64)] of the k greatest or least elements along an axis, in order; the first of
@@ -86,31 +165,28 @@ Array<Any> topk(const Tensor& x, int64_t k, int64_t axis, int64_t largest, int64
   if (values.count() == 0) return {values, indices};
 
   Slices s(x, axis);
-  int64_t bytes = x.dtype().bytes();
+  const int64_t bytes = x.dtype().bytes();
   const char* from = static_cast<const char*>(x.data());
   char* to = static_cast<char*>(values.data());
   int64_t* places = indices.data_as<int64_t>();
-  struct Entry {
-    uint64_t key;
-    int64_t place;
-  };
-  Scratch<Entry> row(static_cast<size_t>(s.n));
+  Scratch<uint64_t> keys(static_cast<size_t>(s.n));
+  Scratch<int64_t> found(static_cast<size_t>(k));
   Ticker ticker;
   for (int64_t o = 0; o < s.outer; ++o) {
     for (int64_t i = 0; i < s.inner; ++i) {
-      for (int64_t j = 0; j < s.n; ++j) {
-        ticker.tick();
-        uint64_t key = element_key(x.dtype(), from + ((o * s.n + j) * s.inner + i) * bytes);
-        row[static_cast<size_t>(j)] = {largest ? ~key : key, j};
-      }
-      std::partial_sort(row.begin(), row.begin() + k, row.end(),
-                        [&](const Entry& a, const Entry& b) {
-                          ticker.tick();
-                          return a.key != b.key ? a.key < b.key : a.place < b.place;
-                        });
+      for_parts(s.n, ticker, [&](int64_t first, int64_t count) {
+        const char* begin = from + ((o * s.n + first) * s.inner + i) * bytes;
+        const std::span part(keys.data() + first, static_cast<size_t>(count));
+        element_keys(x.dtype(), begin, s.inner * bytes, part);
+        if (largest == 0) return;
+        for (uint64_t& key : part) key = ~key;
+      });
+      const bool are_short = bytes <= 4 && s.n <= ShortEntry::kMostPlaces;
+      (are_short ? places_of_least<ShortEntry>
+                 : places_of_least<Entry>)(keys, static_cast<size_t>(k), ticker, found);
       for (int64_t j = 0; j < k; ++j) {
         ticker.tick();
-        int64_t place = row[static_cast<size_t>(j)].place, at = (o * k + j) * s.inner + i;
+        int64_t place = found[static_cast<size_t>(j)], at = (o * k + j) * s.inner + i;
         places[at] = place;
         std::memcpy(to + at * bytes, from + ((o * s.n + place) * s.inner + i) * bytes,
                     static_cast<size_t>(bytes));

@@ -1,6 +1,7 @@
 #include "library/argument/argument.h"
 
 #include <cstring>
+#include <limits>
 
 #include "object/narrow_float.h"
 #include "support/bulk.h"
@@ -107,25 +108,97 @@ int64_t axis_of(std::string_view function, int64_t axis, const Tensor& t) {
   return axis < 0 ? axis + t.rank() : axis;
 }
 
-uint64_t element_key(DataType dtype, const void* element) {
-  uint64_t bits = bits_of(dtype, element);
-  uint64_t sign = uint64_t{1} << (dtype.bits - 1);
-  if (dtype.is_signed_int()) return bits ^ sign;
-  if (!dtype.is_float()) return bits;
-  uint64_t magnitude = bits & ~sign;
-  if (magnitude > infinity_bits(dtype)) return ~uint64_t{0};
-  // Negative floats are ordered by decreasing magnitude; both zeros map to the middle.
-  return bits & sign ? sign - magnitude : sign + magnitude;
+namespace {
+
+// Makes keys of the bits of a dtype's elements, in memory of the type Bits.
+template <class Bits>
+class KeyMaker {
+ public:
+  explicit KeyMaker(DataType dtype)
+      : value_(
+            static_cast<Bits>(std::numeric_limits<Bits>::max() >> (8 * sizeof(Bits) - dtype.bits))),
+        sign_(dtype.is_signed_int() || dtype.is_float()
+                  ? static_cast<Bits>(Bits{1} << (dtype.bits - 1))
+                  : Bits{0}),
+        infinity_(dtype.is_float() ? static_cast<Bits>(infinity_bits(dtype)) : 0),
+        is_float_(dtype.is_float()) {}
+
+  uint64_t operator()(Bits bits) const {
+    bits = static_cast<Bits>(bits & value_);
+    if (!is_float_) return static_cast<Bits>(bits ^ sign_);
+    const auto magnitude = static_cast<Bits>(bits & ~sign_);
+    // Negative floats are ordered by decreasing magnitude; both zeros map to the middle.
+    const auto key = static_cast<Bits>(bits & sign_ ? sign_ - magnitude : sign_ + magnitude);
+    return magnitude > infinity_ ? value_ : key;
+  }
+
+  void operator()(const char* from, int64_t stride, std::span<uint64_t> keys) const {
+    for (uint64_t& key : keys) {
+      Bits bits;
+      std::memcpy(&bits, from, sizeof bits);
+      key = (*this)(bits);
+      from += stride;
+    }
+  }
+
+ private:
+  Bits value_, sign_, infinity_;
+  bool is_float_;
+};
+
+}  // namespace
+
+void element_keys(DataType dtype, const void* first, int64_t stride, std::span<uint64_t> keys) {
+  const auto* from = static_cast<const char*>(first);
+  switch (dtype.bytes()) {
+    case 1:
+      return KeyMaker<uint8_t>(dtype)(from, stride, keys);
+    case 2:
+      return KeyMaker<uint16_t>(dtype)(from, stride, keys);
+    case 4:
+      return KeyMaker<uint32_t>(dtype)(from, stride, keys);
+    default:
+      return KeyMaker<uint64_t>(dtype)(from, stride, keys);
+  }
 }
 
-bool is_nonzero(DataType dtype, const void* element) {
+uint64_t element_key(DataType dtype, const void* element) {
+  uint64_t key = 0;
+  element_keys(dtype, element, 0, {&key, 1});
+  return key;
+}
+
+namespace {
+
+bool is_nonzero(DataType dtype, const char* element) {
   if (const DataType part = part_of(dtype); part != dtype) {
-    const char* real = static_cast<const char*>(element);
-    return is_nonzero(part, real) || is_nonzero(part, real + part.bytes());
+    return is_nonzero(part, element) || is_nonzero(part, element + part.bytes());
   }
-  uint64_t bits = bits_of(dtype, element);
+  const uint64_t bits = bits_of(dtype, element);
   if (dtype.is_narrow_float()) return narrow_value(dtype, static_cast<uint16_t>(bits)) != 0;
   return (dtype.is_float() ? bits & ~(uint64_t{1} << (dtype.bits - 1)) : bits) != 0;
+}
+
+template <class Bits>
+void any_bits(const char* from, Bits mask, std::span<uint8_t> found) {
+  for (uint8_t& any : found) {
+    Bits bits;
+    std::memcpy(&bits, from, sizeof bits);
+    any = (bits & mask) != 0;
+    from += sizeof bits;
+  }
+}
+
+}  // namespace
+
+void are_nonzero(DataType dtype, const void* first, std::span<uint8_t> found) {
+  const auto* from = static_cast<const char*>(first);
+  if (dtype == f32) return any_bits<uint32_t>(from, 0x7fffffff, found);
+  if (dtype.bytes() == 1 && !dtype.is_float()) return any_bits<uint8_t>(from, 0xff, found);
+  for (uint8_t& any : found) {
+    any = is_nonzero(dtype, from);
+    from += dtype.bytes();
+  }
 }
 
 Slices::Slices(const Tensor& x, int64_t axis) {

@@ -6,6 +6,7 @@
 // (device/scratch.h, device/device.h).
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -36,11 +37,14 @@ Tensor list_of(std::span<const int64_t> values);
 int64_t axis_of(std::string_view function, int64_t axis, const Tensor& t);
 
 // An integer key in the order of elements: equal elements have equal keys, NaN is the greatest and
-// equal to itself, -0 equals 0. The dtype must have passed require_host.
+// equal to itself, -0 equals 0. It has as many bits as an element in memory. The dtype must have
+// passed require_host.
 uint64_t element_key(DataType dtype, const void* element);
-// Whether an element is neither 0 nor false. NaN counts as nonzero. The dtype must have passed
-// require_elements.
-bool is_nonzero(DataType dtype, const void* element);
+// The keys of elements that are `stride` bytes apart.
+void element_keys(DataType dtype, const void* first, int64_t stride, std::span<uint64_t> keys);
+// For each of the elements from `first` on, whether it is neither 0 nor false. NaN counts as
+// nonzero. The dtype must have passed require_elements.
+void are_nonzero(DataType dtype, const void* first, std::span<uint8_t> found);
 
 // A tensor with elements, seen as [outer, n, inner] where n is the size of an axis.
 struct Slices {
