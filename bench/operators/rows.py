@@ -207,10 +207,8 @@ def norms() -> list[Row]:
 
 def elementwise() -> list[Row]:
     x, positive = floats(8, 128, 768), np.abs(floats(8, 128, 768)) + 0.1
-    names = (
-        "Abs Neg Relu LeakyRelu Elu Selu Celu HardSigmoid HardSwish Mish Softplus Softsign Sigmoid Tanh Gelu Erf Exp"
-    )
-    rows = [Row(name, name, [x]) for name in f"{names} Sin Cos Atan Floor Round Sign IsNaN Not".split()[:-1]]
+    activations = "Relu LeakyRelu Elu Selu Celu HardSigmoid HardSwish Mish Softplus Softsign Sigmoid Tanh Gelu Erf"
+    rows = [Row(name, name, [x]) for name in f"{activations} Abs Neg Exp Sin Cos Atan Floor Round Sign IsNaN".split()]
     rows += [Row(name, name, [positive]) for name in ("Log", "Sqrt", "Reciprocal")]
     rows += [Row(name, name, [x, positive]) for name in ("Add", "Mul", "Div", "Max", "Less", "Equal", "PRelu")]
     rows += [

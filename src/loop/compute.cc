@@ -89,7 +89,7 @@ ExprRef load_broadcast(const Ref<const Buffer>& b, const std::vector<ExprRef>& i
 }
 
 bool is_arg_reduction(Reduction r) {
-  return r >= Reduction::kArgMaxFirst;
+  return finds_greatest(r) || r == Reduction::kArgMinFirst || r == Reduction::kArgMinLast;
 }
 
 bool finds_greatest(Reduction r) {

@@ -5,6 +5,7 @@
 
 #include "loop/byte_matrix.h"
 #include "loop/symbol_set.h"
+#include "support/rounding.h"
 
 namespace tenon::loop {
 namespace {
@@ -50,14 +51,10 @@ bool is_simple(const Dim& d) {
   return symbols.size() <= 2;
 }
 
-int64_t pieces(int64_t of, int64_t size) {
-  return of / size + (of % size > 0);
-}
-
 // To as many tiles as a constant extent fills, the last one perhaps in part.
 void cut_block(const Dim& extent, int64_t tile, int64_t* block) {
   const auto n = extent.as_const();
-  if (n && *n < *block) *block = (*n + tile - 1) / tile * tile;
+  if (n && *n < *block) *block = round_up(*n, tile);
 }
 
 class Planner {
@@ -117,7 +114,7 @@ class Planner {
       p_.tiling.rows = kMatrixRows;
     }
     p_.tile_rows = p_.tiling.rows;
-    if (auto m = p_.rows.as_const()) p_.tile_rows = pieces(*m, pieces(*m, p_.tile_rows));
+    if (auto m = p_.rows.as_const()) p_.tile_rows = ceil_div(*m, ceil_div(*m, p_.tile_rows));
     p_.in_matrices = matrices && p_.tile_rows > kNarrowRows;
     p_.block_rows = p_.tile_rows * p_.tiling.row_tiles;
     p_.block_columns = p_.width * p_.tiling.column_tiles;

@@ -11,7 +11,6 @@
 
 namespace tenon {
 
-
 namespace {
 
 using dim_terms::Term;

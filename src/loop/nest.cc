@@ -309,6 +309,21 @@ StmtRef each_vector(const Ref<const Var>& lane, int64_t lanes, int64_t count,
   return seq(all);
 }
 
+StmtRef combine_halves(
+    const Ref<const Var>& lane, int64_t width, int64_t lanes,
+    const std::function<StmtRef(const ExprRef& at, const ExprRef& other)>& combine) {
+  std::vector<StmtRef> all;
+  for (int64_t half = width / 2; half >= 1; half /= 2) {
+    const int64_t n = std::min(half, lanes);
+    for (int64_t first = 0; first < half; first += n) {
+      const ExprRef at = sum(index(first), lane);
+      all.push_back(for_loop(lane, index(0), index(n), n > 1 ? ForKind::kVector : ForKind::kSerial,
+                             combine(at, sum(at, index(half)))));
+    }
+  }
+  return seq(all);
+}
+
 std::vector<PartVector> part_vectors(int64_t count, int64_t lanes) {
   std::vector<PartVector> all;
   for (int64_t done = count / lanes * lanes, part = lanes / 2; done < count; part /= 2) {

@@ -76,10 +76,15 @@ StmtRef vector_range(const Ref<const Var>& v, const ExprRef& begin, const ExprRe
                      int64_t lanes, const StmtRef& body,
                      const std::function<StmtRef(const ExprRef& end)>& masked = nullptr);
 
-// `count` vectors of `lanes`, written out: `body` makes that of the number it gets, for each
-// `lane`.
+// `count` vectors of `lanes`, written out: body(i) is what each `lane` of vector i does.
 StmtRef each_vector(const Ref<const Var>& lane, int64_t lanes, int64_t count,
                     const std::function<StmtRef(int64_t number)>& body);
+
+// Combines partial results at [0, width), a power of two, until one is left at 0: combine(at,
+// other) is what each `lane` does with two of them.
+StmtRef combine_halves(
+    const Ref<const Var>& lane, int64_t width, int64_t lanes,
+    const std::function<StmtRef(const ExprRef& at, const ExprRef& other)>& combine);
 
 // Vectors for the last elements of `count`, which don't fill one of `lanes`: of half the lanes, a
 // quarter, and so on.

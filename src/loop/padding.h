@@ -32,7 +32,7 @@ std::vector<Range> restricted_ranges(const Work& w, const Var* along, ExprRef* b
 // The places along an axis where conditions hold for all reduced elements.
 struct InnerPlaces {
   Range range;
-  std::vector<ExprRef> not_negative;  // of each condition, as below
+  std::vector<ExprRef> not_negative;  // the f of each condition
 };
 // Nullopt if a condition isn't of the form c * v + .. >= 0, where v is the axis' variable, or reads
 // elements: another condition may guard those.

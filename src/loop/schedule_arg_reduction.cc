@@ -87,15 +87,9 @@ class ArgReductionSchedule {
                  for_loop(lane, index(0), index(lanes_), ForKind::kVector, step(lane, in_tail))),
         if_then(less(last, extent), for_loop(lane, index(0), index(lanes_), ForKind::kVector,
                                              if_then(less(left, extent), step(lane, left))))};
-    for (int64_t half = width / 2; half >= 1; half /= 2) {
-      const int64_t n = std::min(half, lanes_);
-      for (int64_t from = 0; from < half; from += n) {
-        const ExprRef at = sum(index(from), lane);
-        all.push_back(for_loop(lane, index(0), index(n),
-                               n > 1 ? ForKind::kVector : ForKind::kSerial,
-                               take_better_of(best, at, sum(at, index(half)))));
-      }
-    }
+    all.push_back(combine_halves(lane, width, lanes_, [&](const auto& at, const auto& other) {
+      return take_better_of(best, at, other);
+    }));
     all.push_back(store_result(w_, load(best.places, {index(0)})));
     const StmtRef some =
         let(first_value, substitute(w_.body, {{k_.var.get(), index(0)}}), best.around(seq(all)));

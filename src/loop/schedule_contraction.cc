@@ -271,7 +271,7 @@ class ContractionNest {
     return p_.b_direct ? body : alloc(b_pack_, body);
   }
 
-  // Rows first... of the block that starts at m0, columns n...
+  // The tile of rows from `first` and columns from `n`, in the block of rows that starts at m0.
   StmtRef tile(const ExprRef& m0, const ExprRef& m_count, const ExprRef& first, const ExprRef& n) {
     auto acc = buffer("acc", w_.accumulate, {Dim(p_.tile_rows * p_.width)});
     auto done = buffer("tile", w_.accumulate, {Dim(p_.tile_rows * p_.width)});

@@ -106,19 +106,12 @@ class ReductionSchedule {
 
     const StmtRef body =
         outer_loops(std::span(w_.reduce).first(w_.reduce.size() - 1), false, seq(inner));
-    // Combines halves until one element is left.
-    std::vector<StmtRef> finish;
-    for (int64_t half = width / 2; half >= 1; half /= 2) {
-      int64_t n = std::min(half, lanes);
-      for (int64_t first_lane = 0; first_lane < half; first_lane += n) {
-        ExprRef at = sum(index(first_lane), lane);
-        StmtRef meet = store(acc, {at}, step(load(acc, {at}), load(acc, {sum(at, index(half))})));
-        finish.push_back(
-            for_loop(lane, index(0), index(n), n > 1 ? ForKind::kVector : ForKind::kSerial, meet));
-      }
-    }
-    finish.push_back(store_result(w_, load(acc, {index(0)})));
-    StmtRef point = alloc(acc, seq({seq(begin), body, seq(finish)}));
+    const StmtRef combined =
+        combine_halves(lane, width, lanes, [&](const auto& at, const auto& other) {
+          return store(acc, {at}, step(load(acc, {at}), load(acc, {other})));
+        });
+    const StmtRef finish = seq({combined, store_result(w_, load(acc, {index(0)}))});
+    StmtRef point = alloc(acc, seq({seq(begin), body, finish}));
     return outer_loops(w_.axes, parallel_, point);
   }
 

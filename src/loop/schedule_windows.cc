@@ -14,6 +14,7 @@
 #include "loop/nest.h"
 #include "loop/padding.h"
 #include "loop/walk.h"
+#include "support/rounding.h"
 
 namespace tenon::loop {
 namespace {
@@ -112,7 +113,7 @@ class WindowSchedule {
     if (!count || !knows_padding()) return row_of_any_size(loop);
     if (*count <= most_places_ + kMoreAtEnds) return places(index(0), *count);
     // As many tiles of the same size as leave few places over, which the first and the last have.
-    const int64_t fewest = *count / most_places_ + (*count % most_places_ > 0);
+    const int64_t fewest = ceil_div(*count, most_places_);
     for (int64_t tiles = fewest; tiles < fewest + kMostTries; ++tiles) {
       const int64_t size = *count / tiles, over = *count % tiles;
       if (size < kFewestPlaces) break;

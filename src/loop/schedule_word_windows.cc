@@ -71,7 +71,8 @@ class WordWindowSchedule {
     int64_t words = 1;
     for (const Axis& a : w_.reduce) {
       const auto extent = a.extent.as_const();
-      if (!extent || *extent < 1 || (words *= *extent) > kMostWords) return false;
+      if (!extent || *extent < 1 || *extent > kMostWords / words) return false;
+      words *= *extent;
     }
     int64_t nodes = words * count_nodes(w_.body, kMostWrittenNodes);
     for (const Work& a : after_) nodes += count_nodes(a.body, kMostWrittenNodes);

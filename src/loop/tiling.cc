@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "support/error.h"
+#include "support/rounding.h"
 
 namespace tenon::loop {
 namespace {
@@ -124,7 +125,7 @@ int64_t places_of_windows(DataType dtype, int64_t channels, int64_t steps,
 Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target) {
   const int64_t lanes = std::max<int64_t>(target.vector_bytes / shape.dtype.bytes(), 1);
   std::optional<int64_t> vectors;
-  if (shape.columns) vectors = *shape.columns / lanes + (*shape.columns % lanes > 0);
+  if (shape.columns) vectors = ceil_div(*shape.columns, lanes);
   for (const Row& row : kTable) {
     if (row.vector_bytes == target.vector_bytes &&
         row.vector_registers == target.vector_registers && fits(vectors, row.columns)) {

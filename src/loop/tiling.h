@@ -63,9 +63,9 @@ constexpr int64_t kFewestPlaces = 3;  // of a tile of windows
 // are.
 int64_t tiles_of_windows(DataType dtype, int64_t channels, const TargetFacts& target);
 // The most places of a tile for sums of such a type over windows of `steps` neighbours, each of
-// `channels` with weights of its own (schedule_windows.cc); 0 if these sizes don't suit tiles. A
-// size that does is not all that the schedule needs: a row must have several places, and windows
-// that aren't as wide as x. Without tiles, the sums are plain reductions.
+// `channels` with weights of its own (schedule_windows.cc); 0 if these sizes don't suit tiles.
+// The schedule needs more than sizes that suit: a row must have several places, and windows that
+// aren't as wide as x. Without tiles, the sums are plain reductions.
 int64_t places_of_windows(DataType dtype, int64_t channels, int64_t steps,
                           const TargetFacts& target);
 

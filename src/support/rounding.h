@@ -10,7 +10,7 @@ namespace tenon {
 // a / b, rounded up, for a >= 0 and b > 0.
 template <std::integral T>
 constexpr T ceil_div(T a, std::type_identity_t<T> b) {
-  return (a + b - 1) / b;
+  return a / b + (a % b > 0);
 }
 
 // The least multiple that is at least `n`, for n >= 0 and multiple > 0.

@@ -63,8 +63,9 @@ class Facts {
   const LaneOffsets* lane_offsets(const loop::Expr& e);
   // The difference between adjacent lanes if it is a known constant; 0 if the value doesn't vary.
   std::optional<int64_t> lane_stride(const loop::Expr& e);
-  // Whether the loop may run all lanes at once: no two lanes access the same element, and control
-  // flow differs between lanes only by masks.
+  // Whether the loop may run all lanes at once: no two lanes store in the same place, and control
+  // flow differs between lanes only by masks. That no lane reads what another stores is the promise
+  // of the kernel's author.
   bool can_vectorise(const loop::Stmt& body) { return can_vectorise(body, false); }
 
  private:

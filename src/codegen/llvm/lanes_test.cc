@@ -1,9 +1,12 @@
 // Kernels whose lanes read elements at known distances from each other, and lanes that reductions
 // keep apart: compiled for short and long vectors, compared with the evaluator.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <cstring>
 #include <limits>
 #include <map>
+#include <new>
 
 #include "codegen/llvm/jit_testing.h"
 #include "loop/schedule.h"
@@ -20,7 +23,38 @@ std::vector<Target> targets() {
   return {baseline_target(), host_target()};
 }
 
-// Runs `c` on memory of exactly its operands' sizes, so that a sanitizer sees a load beyond.
+// Memory between two pages that nothing may touch, since kernels have no checks of a sanitizer: a
+// tensor there begins right after the first page or ends right before the second.
+class Fence : public Object {
+ public:
+  static constexpr int32_t kTypeIndex = TypeIndex::Opaque, kTypeLast = kTypeIndex;
+
+  explicit Fence(size_t bytes) : inside_((bytes / kPage + 1) * kPage) {
+    memory_ = static_cast<char*>(
+        mmap(nullptr, inside_ + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (memory_ == MAP_FAILED || mprotect(memory_ + kPage, inside_, PROT_READ | PROT_WRITE) != 0) {
+      throw std::bad_alloc();
+    }
+  }
+  ~Fence() { munmap(memory_, inside_ + 2 * kPage); }
+  char* place(size_t bytes, bool at_end) {
+    return memory_ + kPage + (at_end ? inside_ - bytes : 0);
+  }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  size_t inside_;
+  char* memory_;
+};
+
+Tensor fenced(const Tensor& t, bool at_end) {
+  const auto bytes = static_cast<size_t>(t.bytes());
+  auto fence = make<Fence>(bytes);
+  char* const place = fence->place(bytes, at_end);
+  std::memcpy(place, t.data(), bytes);
+  return Tensor::view(place, t.shape(), t.dtype(), fence, /*read_only=*/false);
+}
+
 void expect_agreement(const ComputeRef& c, const std::vector<Tensor>& inputs,
                       const std::map<std::string, int64_t, std::less<>>& symbols = {}) {
   const Tensor expected = evaluate(*c, inputs, symbols)[0];
@@ -30,16 +64,18 @@ void expect_agreement(const ComputeRef& c, const std::vector<Tensor>& inputs,
     const KernelRef kernel = lower(*c, "kernel", options);
     SCOPED_TRACE(cat(options.target.vector_bytes, "-byte vectors\n", to_text(*kernel)));
     OpenedKernels opened(compile_kernels({kernel}, target));
-    Tensor found = Tensor::empty(expected.shape(), expected.dtype());
-    std::vector<Any> arguments;
-    for (const Tensor& t : inputs) arguments.push_back(Any(t));
-    arguments.push_back(Any(found));
-    for (const String& s : kernel->integers) {
-      arguments.push_back(Any(symbols.at(std::string(s.view()))));
+    for (const bool at_end : {false, true}) {
+      const Tensor found = fenced(Tensor::empty(expected.shape(), expected.dtype()), at_end);
+      std::vector<Any> arguments;
+      for (const Tensor& t : inputs) arguments.push_back(Any(fenced(t, at_end)));
+      arguments.push_back(Any(found));
+      for (const String& s : kernel->integers) {
+        arguments.push_back(Any(symbols.at(std::string(s.view()))));
+      }
+      ASSERT_EQ(opened.call("kernel", arguments), 0);
+      expect_close(found, expected, 1e-5);
+      if (testing::Test::HasFailure()) return;
     }
-    ASSERT_EQ(opened.call("kernel", arguments), 0);
-    expect_close(found, expected, 1e-5);
-    if (testing::Test::HasFailure()) return;
   }
 }
 

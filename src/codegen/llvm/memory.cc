@@ -237,9 +237,9 @@ llvm::Value* MemoryWriter::load_pieces(const Elements& e, const Address& at) {
     llvm::Value* const where =
         element(e, b_.CreateAdd(at.offset, b_.getInt64(static_cast<uint64_t>(first)), "", false,
                                 f_.kernel.in_bounds));
-    llvm::Value* const elements = read(b_.CreateAlignedLoad(vector, where, e.alignment), e.buffer);
+    llvm::Value* const loaded = read(b_.CreateAlignedLoad(vector, where, e.alignment), e.buffer);
     llvm::Value* const own =
-        b_.CreateShuffleVector(elements, llvm::Constant::getNullValue(vector), from_piece);
+        b_.CreateShuffleVector(loaded, llvm::Constant::getNullValue(vector), from_piece);
     picked = picked ? b_.CreateShuffleVector(picked, own, merged) : own;
   }
   return picked;

@@ -59,6 +59,9 @@ TypeRef infer_resize(InferContext& cx) {
   }
   for (double s : m.scales) {
     if (!(s > 0)) cx.fail(cat("'scales' holds ", s, ", expected more than 0"));
+    if (m.antialias && s < 0x1p-31) {
+      cx.fail(cat("'scales' holds ", s, ", expected at least 2^-31 with 'antialias'"));
+    }
   }
   for (size_t i = 0; i < m.sizes.size(); ++i) {
     cx.require_less_equal(0, m.sizes[i], cat("size of axis ", i, " is not negative"));

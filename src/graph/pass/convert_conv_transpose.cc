@@ -9,7 +9,7 @@
 namespace tenon::graph {
 namespace {
 
-// Phases with as many taps.
+// Neighbouring phases, each with `taps` taps.
 struct PhaseClass {
   int64_t first, count, taps;
 };
@@ -44,6 +44,16 @@ SpatialAxis planned(SpatialAxis axis, int64_t begin, int64_t end, int64_t extra)
   const int64_t reach = (axis.kernel - 1) * axis.dilation + extra - end;
   axis.after = reach < 0 ? 0 : reach / s;
   return axis;
+}
+
+// Whether far more places would be computed along an axis than its result keeps, as of a large
+// stride whose places the pads crop again.
+bool is_wasteful(const SpatialAxis& axis, int64_t begin, int64_t end) {
+  constexpr int64_t kLarge = 4096;
+  const auto size = axis.size.as_const(), places = axis.places().as_const();
+  if (size && places) return *places > 0 && axis.stride > (*size / *places) * 2 + kLarge / *places;
+  const int64_t reach = (axis.kernel - 1) * axis.dilation + axis.stride;
+  return axis.stride > kLarge || std::max(begin, end) > reach;
 }
 
 class Converter : public Rewriter {
@@ -91,6 +101,7 @@ class Converter : public Rewriter {
                                .dilation = dilations[i],
                                .classes = {}},
                               *begin, *end, extra[i]));
+      if (is_wasteful(axes_.back(), *begin, *end)) return false;
     }
     return true;
   }

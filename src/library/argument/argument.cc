@@ -15,12 +15,6 @@ uint64_t bits_of(DataType dtype, const void* element) {
   return bits;
 }
 
-// The bits of infinity. Greater bits, without the sign, are NaNs.
-uint64_t infinity_bits(DataType dtype) {
-  if (dtype.is_narrow_float()) return format_of(dtype).end_of_numbers();
-  return dtype == f32 ? 0x7f800000 : 0x7ff0000000000000;
-}
-
 }  // namespace
 
 void fail(std::string_view function, const std::string& what) {
@@ -115,21 +109,34 @@ template <class Bits>
 class KeyMaker {
  public:
   explicit KeyMaker(DataType dtype)
-      : value_(
-            static_cast<Bits>(std::numeric_limits<Bits>::max() >> (8 * sizeof(Bits) - dtype.bits))),
-        sign_(dtype.is_signed_int() || dtype.is_float()
-                  ? static_cast<Bits>(Bits{1} << (dtype.bits - 1))
-                  : Bits{0}),
-        infinity_(dtype.is_float() ? static_cast<Bits>(infinity_bits(dtype)) : 0),
-        is_float_(dtype.is_float()) {}
+      : value_(static_cast<Bits>(std::numeric_limits<Bits>::max() >>
+                                 (8 * sizeof(Bits) - dtype.bits))) {
+    const auto top = static_cast<Bits>(Bits{1} << (dtype.bits - 1));
+    if (dtype.is_signed_int()) sign_ = top;
+    if (!dtype.is_float()) return;
+    is_float_ = true;
+    nan_key_ = value_;  // which no f32 or f64 has
+    if (!dtype.is_narrow_float()) {
+      sign_ = top;
+      greatest_ = static_cast<Bits>(dtype == f32 ? 0x7f800000 : 0x7ff0000000000000);
+      return;
+    }
+    const FloatFormat& format = format_of(dtype);
+    nan_key_ = uint64_t{value_} + 1;
+    sign_ = static_cast<Bits>(format.sign_bit());
+    greatest_ = static_cast<Bits>(format.end_of_numbers() -
+                                  (format.special == FloatFormat::kInfinities ? 0 : 1));
+    minus_zero_is_nan_ = format.special == FloatFormat::kNegativeZero;
+  }
 
   uint64_t operator()(Bits bits) const {
     bits = static_cast<Bits>(bits & value_);
     if (!is_float_) return static_cast<Bits>(bits ^ sign_);
     const auto magnitude = static_cast<Bits>(bits & ~sign_);
+    const bool is_nan = magnitude > greatest_ || (minus_zero_is_nan_ && bits == sign_);
     // Negative floats are ordered by decreasing magnitude; both zeros map to the middle.
     const auto key = static_cast<Bits>(bits & sign_ ? sign_ - magnitude : sign_ + magnitude);
-    return magnitude > infinity_ ? value_ : key;
+    return is_nan ? nan_key_ : key;
   }
 
   void operator()(const char* from, int64_t stride, std::span<uint64_t> keys) const {
@@ -142,8 +149,9 @@ class KeyMaker {
   }
 
  private:
-  Bits value_, sign_, infinity_;
-  bool is_float_;
+  Bits value_, sign_ = 0, greatest_ = 0;  // masks; the greatest magnitude of a number or infinity
+  uint64_t nan_key_ = 0;
+  bool is_float_ = false, minus_zero_is_nan_ = false;
 };
 
 }  // namespace

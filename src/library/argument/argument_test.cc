@@ -34,16 +34,17 @@ TEST(ElementKey, OrdersLikeTheElements) {
 }
 
 TEST(ElementKey, OrdersAllNarrowFloatsAndIntegersOfFewBits) {
-  std::vector<uint16_t> bits(1 << 16);
-  std::iota(bits.begin(), bits.end(), uint16_t{0});
-  std::vector<uint64_t> keys(bits.size());
-  element_keys(f16, bits.data(), sizeof(uint16_t), keys);
-  std::ranges::sort(bits, {}, [&](uint16_t b) { return keys[b]; });
-  for (size_t i = 1; i < bits.size(); ++i) {
-    const double a = narrow_value(f16, bits[i - 1]), b = narrow_value(f16, bits[i]);
-    ASSERT_TRUE(std::isnan(b) || a <= b) << a << " " << b;
-    if (a == b || std::isnan(a)) {
-      ASSERT_EQ(keys[bits[i - 1]], keys[bits[i]]);
+  for (const DataType t :
+       {f16, bf16, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, f4e2m1fn}) {
+    SCOPED_TRACE(to_text(t));
+    std::vector<uint16_t> all(size_t{1} << t.bits);
+    std::iota(all.begin(), all.end(), uint16_t{0});
+    const auto key = [&](uint16_t bits) { return element_key(t, &bits); };
+    std::ranges::sort(all, {}, key);
+    for (size_t i = 1; i < all.size(); ++i) {
+      const double a = narrow_value(t, all[i - 1]), b = narrow_value(t, all[i]);
+      ASSERT_TRUE(std::isnan(b) || a <= b) << a << " " << b;
+      ASSERT_EQ(key(all[i - 1]) == key(all[i]), a == b || std::isnan(a)) << a << " " << b;
     }
   }
   for (int8_t a = -8; a < 8; ++a) {
