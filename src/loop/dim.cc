@@ -57,8 +57,7 @@ Dim dim_terms::make_node(DimKind kind, const std::vector<Dim>& args, int64_t val
     h = mix(h, hash_text(name));
   }
   if (args.size() > kMaxTerms) {
-    throw SizeError(Error(ErrorKind::Usage, cat("a size expression has ", args.size(), " terms"))
-                        .expected(cat("at most ", kMaxTerms)));
+    dim_terms::too_many_terms(args.size());
   }
   uint32_t depth = 0;
   for (const Dim& a : args) {

@@ -12,6 +12,12 @@ void overflow(const char* what) {
                       .expected("sizes below 2^63"));
 }
 
+void too_many_terms(size_t count) {
+  throw SizeError(Error(ErrorKind::Usage, cat("a size expression has ", count, " terms"))
+                      .expected(cat("at most ", kMaxTerms))
+                      .help("state some of the sizes that are known only at run time"));
+}
+
 int compare(const DimNode& a, const DimNode& b) {
   if (&a == &b) return 0;
   auto rank = [](DimKind k) { return k == DimKind::kSymbol ? -1 : static_cast<int>(k); };
@@ -122,9 +128,7 @@ Dim build(const Terms& terms) {
 
 Terms multiply(const Terms& a, const Terms& b) {
   if (a.size() * b.size() > kMaxTerms) {
-    throw SizeError(
-        Error(ErrorKind::Usage, cat("a size expression has ", a.size() * b.size(), " terms"))
-            .expected(cat("at most ", kMaxTerms)));
+    too_many_terms(a.size() * b.size());
   }
   Terms out;
   out.reserve(a.size() * b.size());

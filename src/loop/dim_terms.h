@@ -29,6 +29,8 @@ Dim make_node(DimKind kind, const std::vector<Dim>& args, int64_t value = 0,
 void complete_node(DimNode* node);
 // Throws a Usage error: a size overflows 64 bits in `what`.
 [[noreturn]] void overflow(const char* what);
+// The same: a size has that many terms.
+[[noreturn]] void too_many_terms(size_t count);
 
 // The greatest common divisor, which is positive unless both are 0; 2^62 instead of 2^63.
 inline int64_t common_divisor(int64_t a, int64_t b) {

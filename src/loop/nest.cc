@@ -266,6 +266,28 @@ int64_t lanes_of(const Work& w, const ScheduleOptions& options) {
   return vector_lanes(bytes, options.target);
 }
 
+VectorsAtOnce within_stack(const ExprRef& body, const Ref<const Var>& v, VectorsAtOnce most) {
+  // A kernel that checks its accesses takes about ten times as much (kKernelStack is 64 KB).
+  constexpr int64_t kMostBytes = 4096, kFewestLanes = 4;
+  int64_t bytes = 0;  // per lane
+  Coefficients along(v);
+  post_order(body, [&](const ExprRef& e) {
+    if (e->kind == ExprKind::kLoad) {
+      for (const ExprRef& index : static_cast<const Load&>(*e).indices) {
+        if (!along(index)) bytes += i64.bytes();
+      }
+    } else if (e->kind == ExprKind::kBinary && e->dtype.is_bool()) {
+      const ExprRef& a = static_cast<const Binary&>(*e).a;
+      if (a->dtype == i64 && depends_on(e, v)) bytes += i64.bytes();
+    }
+  });
+  while (most.lanes > kFewestLanes && most.lanes * bytes > kMostBytes) most.lanes /= 2;
+  if (bytes > 0) {
+    most.vectors = std::clamp<int64_t>(kMostBytes / (most.lanes * bytes), 1, most.vectors);
+  }
+  return most;
+}
+
 StmtRef vector_range(const Ref<const Var>& v, const ExprRef& begin, const ExprRef& count,
                      int64_t lanes, const StmtRef& body,
                      const std::function<StmtRef(const ExprRef&)>& masked) {

@@ -62,6 +62,14 @@ inline void collapse(Work* w, std::vector<Work>* after) {
 // The number of lanes of a vector of the work's elements.
 int64_t lanes_of(const Work& w, const ScheduleOptions& options);
 
+// How many vectors of how many lanes may be computed at once along `v`: fewer than given if the
+// body has many integers that differ between lanes, such as places at no known distance from each
+// other. They have 64 bits each, and those that don't fit into registers need stack.
+struct VectorsAtOnce {
+  int64_t lanes, vectors;
+};
+VectorsAtOnce within_stack(const ExprRef& body, const Ref<const Var>& v, VectorsAtOnce most);
+
 ExprRef sum(const ExprRef& a, const ExprRef& b);
 ExprRef difference(const ExprRef& a, const ExprRef& b);
 ExprRef scaled(const ExprRef& a, int64_t factor);

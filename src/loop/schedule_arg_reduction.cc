@@ -15,7 +15,11 @@ class ArgReductionSchedule {
       : w_(std::move(w)),
         k_(w_.reduce.back()),
         lanes_(vector_lanes(w_.body->dtype.bytes(), options.target)),
-        parallel_(parallel) {}
+        parallel_(parallel) {
+    for (const Ref<const Var>& v : {k_.var, w_.axes.empty() ? k_.var : w_.axes.back().var}) {
+      lanes_ = within_stack(w_.body, v, {lanes_, 1}).lanes;
+    }
+  }
 
   // Vectors along the last axis of the result: each lane has a result of its own.
   StmtRef along_result() {

@@ -135,7 +135,7 @@ StmtRef schedule_map(Work w, const ScheduleOptions& options, bool parallel) {
     return transposition(w, static_cast<size_t>(crossing), parallel);
   }
   Axis x = w.axes.back();
-  int64_t lanes = lanes_of(w, options);
+  int64_t lanes = within_stack(w.body, x.var, {lanes_of(w, options), 1}).lanes;
   Lets lets;
   w.body = hoist(w.body, {x.var}, &lets);
   auto run = [&](const ExprRef& begin, const ExprRef& count) {

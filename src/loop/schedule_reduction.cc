@@ -66,9 +66,11 @@ class ReductionSchedule {
   StmtRef along_reduced_axis() {
     Axis k = w_.reduce.back();
     auto known = k.extent.as_const();
-    int64_t lanes = lanes_;
+    const VectorsAtOnce at_once = within_stack(w_.body, k.var, {lanes_, kUnroll});
+    int64_t lanes = at_once.lanes;
     while (known && lanes > *known && lanes > 2) lanes /= 2;
-    int64_t unroll = known && *known < 2 * kUnroll * lanes ? 1 : kUnroll;
+    const int64_t most = at_once.vectors == kUnroll ? kUnroll : 1;  // a power of two
+    int64_t unroll = known && *known < 2 * most * lanes ? 1 : most;
     int64_t width = lanes * unroll;
     auto acc = buffer("acc", w_.accumulate, {Dim(width)});
     auto lane = var("lane", i64);

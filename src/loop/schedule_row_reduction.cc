@@ -20,12 +20,13 @@ constexpr int64_t kMostEdgeVectors = 8, kMostWrittenOut = 32;
 class RowReductionSchedule {
  public:
   RowReductionSchedule(Work w, const ScheduleOptions& options, bool parallel)
-      : w_(std::move(w)),
-        nodes_(count_nodes(w_.body, kMostNodes)),
-        lanes_(lanes_of(w_, options)),
-        across_(std::clamp<int64_t>(kMostNodes / nodes_, 1,
-                                    options.target.vector_bytes >= 64 ? 16 : 8)),
-        parallel_(parallel) {}
+      : w_(std::move(w)), nodes_(count_nodes(w_.body, kMostNodes)), parallel_(parallel) {
+    const int64_t most = options.target.vector_bytes >= 64 ? 16 : 8;
+    const VectorsAtOnce at_once = within_stack(
+        w_.body, x().var, {lanes_of(w_, options), std::min(most, kMostNodes / nodes_)});
+    lanes_ = at_once.lanes;
+    across_ = at_once.vectors;
+  }
 
   StmtRef run() {
     if (const int64_t rows = rows_at_once(); rows > 1) return in_blocks_of_rows(rows);
@@ -261,8 +262,8 @@ class RowReductionSchedule {
 
   Work w_;
   int64_t nodes_;  // of the body
-  int64_t lanes_;
-  int64_t across_;  // vectors of results at once, for long runs of memory
+  int64_t lanes_ = 0;
+  int64_t across_ = 0;  // vectors of results at once, for long runs of memory
   bool parallel_;
 
   Range inner_;         // of places along x

@@ -69,13 +69,23 @@ void require_countable(const TypeRef& type, const Span& span) {
   }
   const auto* t = type_as<TensorType>(type);
   if (!t || !t->dims_known) return;
-  Dim bytes = t->dtype.bytes();
-  try {
-    for (const Dim& d : t->dims) {
-      if (d.is_const(0)) return;
+  for (const Dim& d : t->dims) {
+    if (d.is_const(0)) return;
+  }
+  const auto is_countable = [&](const auto& counts) {
+    Dim bytes = t->dtype.bytes();
+    try {
+      for (const Dim& d : t->dims) {
+        if (counts(d)) bytes = bytes * d;
+      }
+    } catch (const SizeError&) {
+      return false;
     }
-    for (const Dim& d : t->dims) bytes = bytes * d;
-  } catch (const SizeError&) {
+    return true;
+  };
+  // A product of sums may have more terms than a size; then, the run finds out.
+  if (!is_countable([](const Dim&) { return true; }) &&
+      !is_countable([](const Dim& d) { return d.is_const(); })) {
     throw Error(ErrorKind::Usage, span, "a tensor has more bytes than 64 bits can count")
         .found(to_text(type))
         .expected("sizes whose product with the element's size is below 2^63");

@@ -145,7 +145,7 @@ struct Axis {
   // The same without floats, floor((p * o + r) / q), if that is so for each of a known number of
   // elements: kernels see which of them are neighbours.
   std::optional<Scalar> nearest_by_integers(const Scalar& o) const {
-    constexpr int64_t kMostElements = 1 << 13, kMostQ = 64;
+    constexpr int64_t kMostElements = 1 << 11, kMostQ = 64;
     const auto from = in.as_const(), to = out.as_const();
     if (!from || !to || *from == 0 || *to == 0 || *to > kMostElements) return std::nullopt;
     const int64_t p = *from / std::gcd(*from, *to), q = *to / std::gcd(*from, *to);
@@ -347,7 +347,8 @@ void register_resize(OperatorTable& table) {
        .summary = "x sampled at other sizes",
        .infer = infer_resize,
        .lower = lower_resize,
-       .sample = sample_resize});
+       .sample = sample_resize,
+       .layout = LayoutRule::kNamedAxes});
 }
 
 }  // namespace tenon::graph

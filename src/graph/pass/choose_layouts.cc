@@ -95,6 +95,14 @@ Operand sink_broadcast(Builder& b, const Call& call, const Transposed& t) {
   return transposed(b, b.op(call.callee, args, call.attrs), t.perm);
 }
 
+// One value for each axis of t, or none, in the order of the axes of s.
+template <class T>
+std::vector<T> per_axis_before(const Array<T>& of_t, const Transposed& t) {
+  std::vector<T> of_s(of_t.begin(), of_t.end());
+  for (size_t i = 0; i < of_t.size(); ++i) of_s[static_cast<size_t>(t.perm[i])] = of_t[i];
+  return of_s;
+}
+
 // The attributes of a call on t, translated to the axes of s; nullopt if an axis would vanish.
 std::optional<Attrs> attributes_before(const Call& call, const Transposed& t) {
   const int64_t rank = static_cast<int64_t>(t.perm.size());
@@ -111,13 +119,13 @@ std::optional<Attrs> attributes_before(const Call& call, const Transposed& t) {
     for (int64_t axis : axes->as<Array<int64_t>>()) before.push_back(axis_before(axis));
     now.set("axes", attr_ints(before));
   }
-  for (const char* name : {"before", "after"}) {
-    auto* per_axis = call.attrs.find(name);
-    if (!per_axis) continue;
-    const auto of_t = per_axis->as<Array<Dim>>();
-    std::vector<Dim> of_s(of_t.size());
-    for (size_t i = 0; i < of_t.size(); ++i) of_s[static_cast<size_t>(t.perm[i])] = of_t[i];
-    now.set(name, attr_dims(of_s));
+  for (const char* name : {"before", "after", "sizes"}) {
+    if (auto* sizes = call.attrs.find(name)) {
+      now.set(name, attr_dims(per_axis_before(sizes->as<Array<Dim>>(), t)));
+    }
+  }
+  if (auto* scales = call.attrs.find("scales")) {
+    now.set("scales", attr_floats(per_axis_before(scales->as<Array<double>>(), t)));
   }
   return now;
 }
@@ -137,8 +145,45 @@ Operand sink_named_axes(Builder& b, const Call& call, const Transposed& t) {
   return transposed(b, b.op(call.callee, args, *attributes), t.perm);
 }
 
+// Values that a convolution takes, perhaps through operators that a transposition moves through.
+class ImagesOfConvolutions {
+ public:
+  void read(const Block& block) {
+    for (size_t i = block.bindings.size(); i-- > 0;) {
+      const Binding& binding = *block.bindings[i];
+      for_each_block(binding.value, [&](const BlockRef& inner) { read(*inner); });
+      const Operator* op = operator_of(binding.value);
+      if (!op) continue;
+      const auto& args = binding.value.as<Call>()->args;
+      const bool is_convolution = op->layout == LayoutRule::kImage && args.size() > 1;
+      if (is_convolution) {
+        add(args[0]);
+      } else if (contains(*binding.var) && may_move(*op)) {
+        for (const Operand& arg : args) add(arg);
+      }
+    }
+  }
+  bool contains(const Var& var) const { return found_.contains(&var); }
+
+ private:
+  static bool may_move(const Operator& op) {
+    return op.layout != LayoutRule::kByKind || op.kind == OpKind::kElementwise ||
+           op.kind == OpKind::kBroadcast;
+  }
+  void add(const Operand& operand) {
+    if (const Var* var = operand.as<Var>()) found_.insert(var);
+  }
+
+  std::unordered_set<const Var*> found_;
+};
+
 class LayoutChooser : public Rewriter {
  protected:
+  void enter(const FunctionRef& function) override {
+    to_convolutions_ = {};
+    to_convolutions_.read(*function->body);
+  }
+
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     const Operator* op = operator_of(value);
     if (!op) return keep(var, value);
@@ -151,6 +196,7 @@ class LayoutChooser : public Rewriter {
       auto t = as_transposed(builder(), arg);
       // Transposes of other ranks are often those of matrices, which stay where they are.
       if (!t || (t->perm.size() != 4 && !images_.contains(arg.as<Var>()))) continue;
+      if (is_op(call, op::resize) && !moves_through_resize(*var, call)) return keep(var, value);
       const Operand sunk = sink(*op, call, *t);
       return sunk ? of_image(sunk) : keep(var, value);
     }
@@ -163,6 +209,14 @@ class LayoutChooser : public Rewriter {
     return transposed;
   }
 
+  // An image that no convolution takes is transposed more cheaply before it is enlarged. Other
+  // operands have values for each axis, known at run time.
+  bool moves_through_resize(const Var& var, const Call& call) const {
+    const bool has_one_operand = std::none_of(call.args.begin() + 1, call.args.end(),
+                                              [](const Operand& arg) { return bool(arg); });
+    return has_one_operand && to_convolutions_.contains(var);
+  }
+
   Operand sink(const Operator& op, const Call& call, const Transposed& t) {
     if (op.layout == LayoutRule::kNamedAxes) return sink_named_axes(builder(), call, t);
     if (op.kind == OpKind::kElementwise && call.args.size() == 1) {
@@ -173,6 +227,7 @@ class LayoutChooser : public Rewriter {
   }
 
   std::unordered_set<const Var*> images_;  // transposed from channels-last
+  ImagesOfConvolutions to_convolutions_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ir/moved_elements.h"
 #include "import/onnx/sparse_tensor.h"
 #include "loop/scalar.h"
 #include "object/string_tensor.h"
@@ -68,8 +69,8 @@ int64_t element_bits(const Tensor& t, int64_t i) {
 std::optional<Dims> NodeContext::values(const Operand& x) const {
   graph::TypeRef type = graph::type_of(x);
   const auto* t = graph::type_as<graph::TensorType>(type);
-  if (t != nullptr && t->value_known) return t->values.to_vector();
-  return std::nullopt;
+  if (t == nullptr || !t->dims_known || t->rank > 1) return std::nullopt;
+  return t->value_known ? t->values.to_vector() : graph::moved_elements(b, x);
 }
 
 std::optional<Ints> NodeContext::ints(const Operand& x) const {

@@ -90,7 +90,8 @@ class NodeContext {
   DataType dtype(const Operand& x) const;
 
   // ---- operands as data ----
-  // The elements of a small integer tensor, if its type carries them.
+  // The elements of a small integer tensor, if its type carries them or it takes them from one
+  // whose type does.
   std::optional<Dims> values(const Operand& x) const;
   // The same if all are constant; also works for long constant lists whose elements fit an i64.
   std::optional<Ints> ints(const Operand& x) const;
