@@ -84,8 +84,9 @@ def measure(row: Row, rounds: int, seconds: float, threads: int) -> dict:
 
 def keep_freed_memory() -> None:
     """Results are new arrays, whose pages the system would otherwise take back and clear between calls."""
-    ctypes.CDLL(None).mallopt(M_TRIM_THRESHOLD, 1 << 30)
-    ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 30)
+    for parameter, size in ((M_TRIM_THRESHOLD, 1 << 30), (M_MMAP_THRESHOLD, 32 << 20)):
+        if ctypes.CDLL(None).mallopt(parameter, size) != 1:
+            raise RuntimeError(f"mallopt refuses {size} for parameter {parameter}")
 
 
 def main() -> None:

@@ -133,9 +133,14 @@ Addresses reserve_scratch(FunctionWriter& f, const Facts& facts, const loop::Stm
       llvm::Value* slot =
           f.stack_slot(f.m.i8, static_cast<uint64_t>(aligned), static_cast<uint64_t>(kAlignment));
       addresses[buffer] = slot;
-      if (f.m.clear_scratch) {
-        f.entry.CreateMemSetInline(slot, llvm::MaybeAlign(kAlignment), f.entry.getInt8(0),
-                                   f.entry.getInt64(static_cast<uint64_t>(aligned)));
+      // What is behind the elements is always cleared: a vector that holds the last ones is read
+      // as a whole, and the time of a division by what it finds there would depend on it.
+      const int64_t from = f.m.clear_scratch ? 0 : *bytes;
+      if (from < aligned) {
+        f.entry.CreateMemSetInline(
+            f.entry.CreateConstGEP1_64(f.m.i8, slot, static_cast<uint64_t>(from)),
+            llvm::MaybeAlign(), f.entry.getInt8(0),
+            f.entry.getInt64(static_cast<uint64_t>(aligned - from)));
       }
     } else {
       large.push_back(buffer);
