@@ -32,8 +32,8 @@ enum class OpKind : uint8_t {
 enum class LayoutRule : uint8_t {
   kByKind,  // elementwise and broadcast operators don't change; others can't be permuted
   // Attributes that name axes are permuted: `axis`, `axes` (kept as size 1), and those of one value
-  // per axis, `before`, `after`, `sizes` and `scales`. Operands of the rank of operand 0 are permuted
-  // too, others are not.
+  // per axis, `before`, `after`, `sizes` and `scales`. Operands of the rank of operand 0 are
+  // permuted too, others are not.
   kNamedAxes,
   kImage,  // has an attribute `layout`: channels first (NCHW, weights OIHW) or last (NHWC, HWIO)
 };
