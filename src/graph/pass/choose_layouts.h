@@ -1,5 +1,6 @@
-// choose_layouts: makes convolutions of 1 to 3 spatial axes channels-last, and poolings of what is transposed already. It
-// puts transposes around them and moves these through other operators; simplify's rules cancel and fold them.
+// choose_layouts: makes convolutions of 1 to 3 spatial axes channels-last, and poolings of what is
+// transposed already. It puts transposes around them and moves these through other operators;
+// simplify's rules cancel and fold them.
 #pragma once
 
 #include "graph/pass/pass.h"

@@ -37,8 +37,8 @@ Tensor list_of(std::span<const int64_t> values);
 int64_t axis_of(std::string_view function, int64_t axis, const Tensor& t);
 
 // An integer key in the order of elements: equal elements have equal keys, NaN is the greatest and
-// equal to itself, -0 equals 0. Of elements of up to four bytes, it has at most 32 bits. The dtype must
-// have passed require_host.
+// equal to itself, -0 equals 0. Of elements of up to four bytes, it has at most 32 bits. The dtype
+// must have passed require_host.
 uint64_t element_key(DataType dtype, const void* element);
 // The keys of elements that are `stride` bytes apart.
 void element_keys(DataType dtype, const void* first, int64_t stride, std::span<uint64_t> keys);
