@@ -19,7 +19,6 @@ Runtime's. Models mostly spend their time elsewhere: what a row says is whether 
 """
 
 import argparse
-import ctypes
 import json
 import statistics
 import time
@@ -31,7 +30,6 @@ import tenon
 from rows import Array, Row, all_rows
 
 TOLERANCE = {"float16": 1e-3}  # of a difference, relative to the greatest magnitude
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt
 PAUSE = 0.02  # seconds, after which the last engine's threads wait without spinning
 
 
@@ -82,13 +80,6 @@ def measure(row: Row, rounds: int, seconds: float, threads: int) -> dict:
     return {"name": row.name, "ratio": ratio, "difference": worst, **medians}
 
 
-def keep_freed_memory() -> None:
-    """Results are new arrays, whose pages the system would otherwise take back and clear between calls."""
-    for parameter, size in ((M_TRIM_THRESHOLD, 1 << 30), (M_MMAP_THRESHOLD, 32 << 20)):
-        if ctypes.CDLL(None).mallopt(parameter, size) != 1:
-            raise RuntimeError(f"mallopt refuses {size} for parameter {parameter}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--only", default="")
@@ -102,7 +93,6 @@ def main() -> None:
     if arguments.list:
         print("\n".join(r.name for r in rows))
         return
-    keep_freed_memory()
     results = []
     print(f"{'operator':<36} {'Tenon':>10} {'ORT':>10} {'ratio':>7}")
     for row in rows:

@@ -132,9 +132,6 @@ TEST(Lanes, ElementsAtKnownDistances) {
 
 struct Windows {
   int64_t size, kernel, stride, dilation, before, after;
-  int64_t places() const {
-    return (size + before + after - dilation * (kernel - 1) - 1) / stride + 1;
-  }
 };
 
 // The greatest or the sum of each window of a padded row, in rows and planes.

@@ -52,7 +52,7 @@ MemoryWriter::Address MemoryWriter::address(
 
   Address at{nullptr, LaneOffsets{}};
   for (size_t k = 0; k < count && at.lanes; ++k) {
-    if (lanes[k] != nullptr && lanes[k]->empty()) continue;
+    if (lanes[k] != nullptr && stride_of(*lanes[k]) == 0) continue;
     auto* scale = llvm::dyn_cast<llvm::ConstantInt>(scales[k]);
     if (lanes[k] == nullptr || scale == nullptr ||
         !add_scaled(*lanes[k], scale->getSExtValue(), &*at.lanes)) {
